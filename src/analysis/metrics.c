@@ -8,45 +8,26 @@
 
 #include "base/list.h"
 #include "base/str.h"
+#include "model/reported_metric.h"
 
-#include <ctype.h>
 #include <math.h>
 
 #define METRICS_MOST 64
 #define SERIES_MOST  8 /* settings that have a colour of their own */
 #define MIB_OF_GIB   1024.0
 
-enum direction { EITHER, HIGHER, LOWER };
-
-/* Words that a metric's name is made of tell which way is better; others tell nothing. */
-static const struct {
-    const char *word;
-    enum direction better;
-} words[] = {
-    {"acc", HIGHER},       {"accuracy", HIGHER}, {"auc", HIGHER},   {"bleu", HIGHER},
-    {"f1", HIGHER},        {"iou", HIGHER},      {"map", HIGHER},   {"precision", HIGHER},
-    {"recall", HIGHER},    {"reward", HIGHER},   {"score", HIGHER}, {"throughput", HIGHER},
-    {"top1", HIGHER},      {"top5", HIGHER},     {"error", LOWER},  {"latency", LOWER},
-    {"loss", LOWER},       {"mae", LOWER},       {"mse", LOWER},    {"nll", LOWER},
-    {"perplexity", LOWER}, {"ppl", LOWER},       {"rmse", LOWER},   {"wer", LOWER},
+enum direction {
+    EITHER = LAB_DIRECTION_NONE,
+    HIGHER = LAB_DIRECTION_HIGHER,
+    LOWER = LAB_DIRECTION_LOWER
 };
 
-static enum direction better_of(const char *name) {
-    char word[64];
-    size_t length = 0;
-    for (const char *c = name;; c++) {
-        if (*c && (isalnum((unsigned char)*c) && length < sizeof word - 1)) {
-            word[length++] = (char)tolower((unsigned char)*c);
-            continue;
-        }
-        word[length] = 0;
-        int found = LAB_FIND(words, sizeof words / sizeof *words, word, word);
-        if (found >= 0)
-            return words[found].better;
-        length = 0;
-        if (!*c)
-            return EITHER;
-    }
+/* As the study's runs say, or by the metric's name. */
+static enum direction better_of(const char *name, const struct lab_study_table *study) {
+    const struct lab_value *settings = NULL;
+    for (int i = 0; i < study->run_count && !settings; i++)
+        settings = lab_value_get(study->runs[i].options, "metrics");
+    return (enum direction)lab_metric_direction(name, settings);
 }
 
 /* --- what they reported --- */
@@ -158,8 +139,9 @@ static struct metric make_metric(const struct lab_study_metric *said,
                                  const struct lab_study_table *study,
                                  const struct lab_study_point *points, int point_count,
                                  struct lab_arena *arena) {
-    struct metric metric = {
-        .name = said->name, .unit = said->unit ? said->unit : "", .better = better_of(said->name)};
+    struct metric metric = {.name = said->name,
+                            .unit = said->unit ? said->unit : "",
+                            .better = better_of(said->name, study)};
     for (int i = 0; i < point_count; i++) {
         struct setting setting = describe(&points[i], said->name, has_gpu_memory(study), arena);
         if (setting.runs > 0)
@@ -334,7 +316,7 @@ const struct lab_analysis lab_analysis_metrics = {
     .description =
         "For a study of programs (test_matrix): the last printed value of each metric by setting, "
         "the spread of its repeats, and the peak memory. The best is first where the metric's name "
-        "implies a direction (accuracy, loss, …).",
+        "implies a direction (accuracy, loss, …) or experiment.metrics.direction sets one.",
     .kinds = (const struct lab_analysis_kind[]){{"metrics.setting", LAB_KIND_PROGRAM}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .interest = metrics_interest,

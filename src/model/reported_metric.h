@@ -1,10 +1,12 @@
 /*
  * reported_metric.h: a value that a workload, or a program of the user's, reports while it runs:
- * a loss, tokens per second.
+ * a loss, tokens per second; and which way it is better.
  */
 #pragma once
 
 #include <stdint.h>
+
+struct lab_value;
 
 struct lab_reported_metric {
     const char *name, *unit; /* "" = no unit */
@@ -13,3 +15,14 @@ struct lab_reported_metric {
     int rank;                /* that the program names; -1 = the rank that it was read from */
     int64_t time_ns;
 };
+
+enum lab_direction { LAB_DIRECTION_NONE, LAB_DIRECTION_HIGHER, LAB_DIRECTION_LOWER };
+
+/* Of "none", "higher" or "lower"; -1 = it is another word. */
+int lab_direction_find(const char *name);
+
+/*
+ * Which way the metric is better: as `settings` has it, the option `metrics` of the program's run
+ * (direction: {score_x: lower}; NULL = it has none); else by the words of its name.
+ */
+enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings);

@@ -159,7 +159,8 @@ const char *command_pattern_name(const struct command_pattern *pattern, int inde
 
 struct command_reader;
 
-/* From {json: bool, patterns: list of texts, printed: bool}, or NULL. */
+/* From {json: bool, patterns: list of texts, printed: bool, direction: map}, or NULL; the last is
+ * only checked (model/reported_metric.h). */
 int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena,
                         struct command_reader **ret_reader, struct lab_err *err);
 

@@ -44,9 +44,23 @@ static int read_patterns(const struct lab_value *list, struct lab_arena *arena,
     return 0;
 }
 
+static int check_direction(const struct lab_value *map, struct lab_err *err) {
+    if (map->type != LAB_VALUE_MAP)
+        return lab_value_err(map, err,
+                             "metrics.direction: must be a map such as {score_x: lower}, not %s",
+                             lab_value_type_name(map->type));
+    for (int i = 0; i < map->count; i++) {
+        const struct lab_value *word = map->items[i];
+        if (word->type != LAB_VALUE_STRING || lab_direction_find(word->string) < 0)
+            return lab_value_err(
+                word, err, "metrics.direction.%.80s: must be higher, lower or none", map->keys[i]);
+    }
+    return 0;
+}
+
 int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena,
                         struct command_reader **ret_reader, struct lab_err *err) {
-    static const char *const keys[] = {"json", "patterns", "printed", NULL};
+    static const char *const keys[] = {"direction", "json", "patterns", "printed", NULL};
     struct command_reader *reader = lab_arena_alloc(arena, 1, sizeof *reader);
     reader->json = reader->printed = true;
     if (metrics && metrics->type != LAB_VALUE_MAP)
@@ -62,6 +76,9 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
         if (strcmp(key, "patterns") == 0) {
             if (read_patterns(value, arena, reader, err) < 0)
                 return -1;
+        } else if (strcmp(key, "direction") == 0) {
+            if (check_direction(value, err) < 0)
+                return -1;
         } else if (strcmp(key, "json") == 0 || strcmp(key, "printed") == 0) {
             if (value->type != LAB_VALUE_BOOL)
                 return lab_value_err(value, err, "metrics.%s: must be true or false", key);
@@ -70,7 +87,7 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
             const char *nearest = lab_str_nearest(key, keys);
             return lab_value_err(value, err, "unknown key 'metrics.%.80s'; %s%s%s", key,
                                  nearest ? "did you mean '"
-                                         : "there are json, patterns and printed",
+                                         : "there are direction, json, patterns and printed",
                                  nearest ? nearest : "", nearest ? "'?" : "");
         }
     }

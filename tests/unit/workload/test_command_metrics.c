@@ -150,6 +150,9 @@ LAB_TEST(patterns_are_checked) {
         {"{patterns: {a: b}}", "must be a list of texts"},
         {"{json: 3}", "must be true or false"},
         {"{pattern: []}", "did you mean 'patterns'?"},
+        {"{direction: lower}", "metrics.direction: must be a map"},
+        {"{direction: {x: down}}", "metrics.direction.x: must be higher, lower or none"},
+        {"{direction: {x: 1}}", "metrics.direction.x: must be higher, lower or none"},
         {"[1]", "metrics: must be a map"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

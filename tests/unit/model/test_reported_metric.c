@@ -1,0 +1,31 @@
+/* Which way a metric is better. */
+#include "model/reported_metric.h"
+
+#include "base/value.h"
+
+#include "test.h"
+
+LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
+    static const struct {
+        const char *name;
+        enum lab_direction better;
+    } cases[] = {
+        {"val_loss", LAB_DIRECTION_LOWER},    {"Final accuracy", LAB_DIRECTION_HIGHER},
+        {"eval/acc", LAB_DIRECTION_HIGHER},   {"lossless", LAB_DIRECTION_NONE},
+        {"tokens", LAB_DIRECTION_NONE},       {"", LAB_DIRECTION_NONE},
+        {"score_x", LAB_DIRECTION_LOWER},     {"score_y", LAB_DIRECTION_HIGHER},
+        {"train.loss", LAB_DIRECTION_HIGHER}, {"acc", LAB_DIRECTION_NONE},
+    };
+    struct lab_value *settings;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(
+        lab_value_parse("{direction: {score_x: lower, train.loss: higher, acc: none, tokens: 3}}",
+                        &test_arena, &settings, &err),
+        0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (lab_metric_direction(cases[i].name, settings) != cases[i].better)
+            fail_msg("%s: not %d", cases[i].name, cases[i].better);
+    assert_int_equal(lab_metric_direction("score_x", NULL), LAB_DIRECTION_HIGHER);
+    assert_int_equal(lab_direction_find("lower"), LAB_DIRECTION_LOWER);
+    assert_int_equal(lab_direction_find("Lower"), -1);
+}
