@@ -16,6 +16,9 @@ struct lab_reported_metric {
     int64_t time_ns;
 };
 
+/* How a run's warning begins that none was read; what to do follows, and is never cut off. */
+#define LAB_NO_METRIC "no metric was read"
+
 enum lab_direction { LAB_DIRECTION_NONE, LAB_DIRECTION_HIGHER, LAB_DIRECTION_LOWER };
 
 /* Of "none", "higher" or "lower"; -1 = it is another word. */

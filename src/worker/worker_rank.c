@@ -79,6 +79,13 @@ static void on_warning(void *state, const char *text) {
     worker_warn(state, text);
 }
 
+static void on_notice(void *state, const char *text) {
+    struct rank *rank = state;
+    worker_send(
+        rank->worker,
+        &(struct lab_frame){.type = LAB_FRAME_WARNING, .rank = rank->job->index, .text = text});
+}
+
 /* --- before it measures --- */
 
 static int choose_device(struct rank *rank, const char *device, struct lab_err *err) {
@@ -306,7 +313,8 @@ static void prepare(struct rank *rank) {
                               .output = on_output,
                               .stopped = on_stopped,
                               .state = rank,
-                              .warning = on_warning}},
+                              .warning = on_warning,
+                              .notice = on_notice}},
         .rank = {.numa_node = find_node(rank),
                  .index = rank->job->index,
                  .count = job->gang_size,

@@ -18,6 +18,7 @@
 #define LAST_LINE_MAX 240 /* bytes of a program's last words */
 #define BATCH_MOST    512 /* metrics that are handed on together */
 #define BATCH_NS      (50 * LAB_NS_PER_MS)
+#define SILENT_NS     (30 * LAB_NS_PER_S) /* without a metric: then it is said */
 
 static const struct lab_option options[] = {
     {"command", LAB_OPTION_VALUE, AT(command),
@@ -160,6 +161,9 @@ struct command_state {
     struct command_reading reading;
     int lead; /* index of the rank whose steps are the program's progress; -1 = none yet */
     struct batch batch;
+    struct command_suggestions *suggestions; /* NULL = none are wanted */
+    bool noticed;
+    int64_t start_ns;
     char last[2][LAST_LINE_MAX + 1];
     struct lab_affinity_guard guard;
 };
@@ -237,6 +241,8 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
     }
     state->env = command_environment(config, rank, &state->arena);
     state->reader = reader;
+    if (command_reader_is_on(reader) && rank->index == 0) /* others often print no metrics */
+        state->suggestions = command_suggestions_make(&state->arena);
     state->node = rank->numa_node;
     state->total = total_of(config->matrix);
     if (rank->sink)
@@ -270,6 +276,7 @@ static void hand_on(struct command_state *state) {
 static void on_value(void *opaque, const struct command_value *value) {
     struct command_state *state = opaque;
     struct batch *batch = &state->batch;
+    state->suggestions = NULL;
     if (batch->count == BATCH_MOST)
         hand_on(state);
     batch->names[batch->count] = keep_text(batch, value->name);
@@ -302,8 +309,11 @@ static const char *clean(char last[LAST_LINE_MAX + 1]) {
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
     double before = state->lead < 0 ? -1 : state->reading.ranks[state->lead].step;
     remember(state->last[stream], text, length);
-    if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state))
+    if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state)) {
+        if (state->suggestions)
+            command_suggestions_add(state->suggestions, text, length);
         return;
+    }
     const struct command_progress *progress = command_reading_of(&state->reading, -1);
     if (state->lead < 0 && progress->has_step)
         state->lead = (int)(progress - state->reading.ranks);
@@ -334,11 +344,22 @@ static void on_started(void *opaque) {
     lab_affinity_guard_end(&((struct command_state *)opaque)->guard);
 }
 
+static void suggest(struct command_state *state, void (*tell)(void *state, const char *text)) {
+    const char *text =
+        state->suggestions ? command_suggestions_text(state->suggestions, &state->arena) : NULL;
+    if (text && tell)
+        tell(state->sink.state, text);
+}
+
 static bool on_stopped(void *opaque) {
     struct command_state *state = opaque;
-    if (state->batch.count &&
-        lab_clock_now(lab_clock_system()) - state->batch.handed_ns >= BATCH_NS)
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    if (state->batch.count && now_ns - state->batch.handed_ns >= BATCH_NS)
         hand_on(state);
+    if (!state->noticed && now_ns - state->start_ns >= SILENT_NS) {
+        state->noticed = true;
+        suggest(state, state->sink.notice);
+    }
     return state->sink.stopped && state->sink.stopped(state->sink.state);
 }
 
@@ -374,6 +395,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     state->last[0][0] = state->last[1][0] = '\0';
     command_reading_release(&state->reading);
     state->lead = -1;
+    state->start_ns = lab_clock_now(lab_clock_system());
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
     lab_affinity_guard_end(&state->guard);
     command_lines_end(&state->lines[0], on_out_line, state);
@@ -381,6 +403,8 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     hand_on(state);
     if (outcome < 0 || judge(state, &result, err) < 0)
         return -1;
+    suggest(state, state->sink.warning);
+    state->suggestions = NULL; /* once is enough */
     *record = (struct lab_iteration){.start_ns = result.start_ns,
                                      .end_ns = result.start_ns + result.duration_ns};
     return 0;

@@ -29,6 +29,7 @@ struct lab_sink {
     void *state;
     /* a sentence that belongs to the result: it was done in another way than was asked for */
     void (*warning)(void *state, const char *text);
+    void (*notice)(void *state, const char *text); /* one for who watches it run */
 };
 
 /* Where a workload runs. The host thread is already bound to `numa_node` by who opens it. */

@@ -2,6 +2,7 @@
  * study.c: a study's end in a terminal, within 30 lines at 100 columns: verdict, one table,
  * warnings, the report's path, the next command. With `verbose`, all that is known, at any length.
  */
+#include "model/reported_metric.h"
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
 
@@ -128,11 +129,11 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
     add_who(end, note, &line);
     lab_str_printf(&line, "%s %s", note->run_count > 1 && !note->exact && !end->verbose ? "" : ":",
                    note->text);
+    bool whole = end->verbose || lab_str_starts(note->text, LAB_NO_METRIC);
     int room = end->style.columns - 3 - (int)strlen(word);
     lab_doc_said(doc, word, tone, "%s",
-                 end->verbose
-                     ? line.text
-                     : cut_clauses(line.text, room, end->style.unicode, lab_doc_arena(doc)));
+                 whole ? line.text
+                       : cut_clauses(line.text, room, end->style.unicode, lab_doc_arena(doc)));
 }
 
 static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,

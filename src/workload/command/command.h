@@ -9,6 +9,7 @@
  *   object.c       those of a line that is JSON or a Python dictionary
  *   line.c         a line as words, numbers and marks
  *   printed.c      those of a line as training programs print it
+ *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
  *   metrics.c      what the program prints, line by line, as values
  */
@@ -167,6 +168,21 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
 /* Calls `found` for each value of a line. Whether it has any, or counts steps. */
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state);
+
+/* Whether it reads anything at all: not if all three ways are switched off. */
+bool command_reader_is_on(const struct command_reader *reader);
+
+/* --- suggest.c --- */
+
+struct command_suggestions; /* lives as long as the arena */
+
+struct command_suggestions *command_suggestions_make(struct lab_arena *arena);
+void command_suggestions_add(struct command_suggestions *all, const char *line, size_t length);
+
+/* A sentence with a line of the output and the pattern that would read it; NULL = no line has a
+ * number with a name. */
+const char *command_suggestions_text(const struct command_suggestions *all,
+                                     struct lab_arena *arena);
 
 struct command_lines { /* zeroed = empty */
     char *text;

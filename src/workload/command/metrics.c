@@ -95,6 +95,10 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
     return 0;
 }
 
+bool command_reader_is_on(const struct command_reader *reader) {
+    return reader->json || reader->printed || reader->pattern_count > 0;
+}
+
 /* --- a line --- */
 
 struct command_progress *command_reading_of(struct command_reading *reading, int rank) {

@@ -8,7 +8,7 @@
 extern const struct lab_workload lab_workload_command;
 
 static struct lab_err err;
-static struct lab_str out, metrics, steps;
+static struct lab_str out, metrics, steps, warnings;
 static bool stop;
 
 static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
@@ -38,7 +38,13 @@ static bool on_stopped(void *state) {
     return stop;
 }
 
-static const struct lab_sink sink = {on_metrics, on_progress, on_output, on_stopped, NULL};
+static void on_warning(void *state, const char *text) {
+    (void)state;
+    lab_str_add(&warnings, text);
+}
+
+static const struct lab_sink sink = {on_metrics, on_progress, on_output,
+                                     on_stopped, NULL,        on_warning};
 static struct lab_rank rank;
 
 static int set_up(void **state) {
@@ -46,6 +52,7 @@ static int set_up(void **state) {
     lab_str_init(&out);
     lab_str_init(&metrics);
     lab_str_init(&steps);
+    lab_str_init(&warnings);
     err = LAB_ERR_INIT;
     stop = false;
     rank = (struct lab_rank){.numa_node = -1, .count = 1, .seed = 42, .sink = &sink};
@@ -57,6 +64,7 @@ static int tear_down(void **state) {
     lab_str_release(&out);
     lab_str_release(&metrics);
     lab_str_release(&steps);
+    lab_str_release(&warnings);
     return 0;
 }
 
@@ -236,6 +244,25 @@ LAB_TEST(figures_and_progress_are_told) {
     assert_contains(steps.text, "1/500;");
     assert_contains(steps.text, "2/500;");
     assert_contains(out.text, "!Iter 2 loss 1.5\n");
+}
+
+/* Given lines of two ranks, then each has its values, and the progress is of the first. */
+LAB_TEST(ranks_of_a_launcher_are_told) {
+    DO(1, "command=[sh, -c, \"echo '[rank1]: step 7 loss 2'; echo '[rank0]: step 6 loss 3'\"]");
+    assert_string_equal(metrics.text, "loss=2r1;loss=3r0;");
+    assert_string_equal(steps.text, "7/0;");
+}
+
+/* Given output of which nothing is read, then a pattern is suggested, unless nothing is wanted. */
+LAB_TEST(a_program_without_metrics_is_told_how) {
+    DO(1, "command=[sh, -c, \"echo objective = 3.4 at 12\"]");
+    assert_contains(warnings.text,
+                    "no metric was read: the pattern 'objective {objective} at {step}' "
+                    "would read its line 'objective = 3.4 at 12'");
+    lab_str_clear(&warnings);
+    DO(1, "command=[sh, -c, \"echo objective = 3.4 at 12\"]",
+       "metrics={json: false, printed: false}");
+    assert_string_equal(warnings.text, "");
 }
 
 LAB_TEST(nobody_needs_to_listen) {

@@ -346,6 +346,33 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
     command_reading_release(&reading);
 }
 
+/* --- suggestions --- */
+
+LAB_TEST(a_pattern_is_suggested_that_reads_the_line) {
+    static const struct {
+        const char *lines, *pattern; /* "" = none */
+    } cases[] = {
+        {"objective = 3.4 at 12\n", "objective {objective} at {step}"},
+        {"[rank0]: objective = 3.4 at 12\n", "objective {objective} at {step}"},
+        {"alpha: 0.5\nobj 3.5 lr 2\nobj 3.4 lr 2\nobj 3.3 lr 2\n", "obj {obj} lr {lr}"},
+        {"t=12 | obj: 5 (+2) | gap -1.5%\n", "t {t} | obj {obj} (*) | gap {gap}"},
+        {"time 12.5ms obj 3\n", "time {time}ms obj {obj}"},
+        {"Loading 12 files from /data/v1.2.3\n", ""},
+        {"2026-11-17 16:02:17 ready\n127.0.0.1:29500\n", ""},
+        {"no number\n{'a': 3.5\nit's x: 3.5\n", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct command_suggestions *all = command_suggestions_make(&test_arena);
+        for (const char *line = cases[i].lines; *line; line += strcspn(line, "\n") + 1)
+            command_suggestions_add(all, line, strcspn(line, "\n"));
+        const char *text = command_suggestions_text(all, &test_arena);
+        const char *want =
+            lab_arena_printf(&test_arena, "the pattern '%s' would", cases[i].pattern);
+        if (!*cases[i].pattern ? text != NULL : !text || !strstr(text, want))
+            fail_msg("'%s': %s", cases[i].lines, text ? text : "nothing");
+    }
+}
+
 /* --- lines --- */
 
 static void show(void *state, const char *text, size_t length) {

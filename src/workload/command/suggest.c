@@ -1,0 +1,242 @@
+/*
+ * command/suggest.c: a pattern for a program of which no value is read: out of the lines that hold
+ * a named number, the form that most of them have, "objective = 3.4 at 12", becomes "objective
+ * {objective} at {step}". It is offered only once it has read the line that it was made from.
+ */
+#include "workload/command/line.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#define FORMS_MAX    8
+#define LINES_FIRST  2000 /* all of these are looked at, then one in LINES_EACH */
+#define LINES_EACH   64
+#define MADE_MAX     200 /* patterns that are made in all */
+#define LINE_BYTES   160 /* a longer one is nothing to show */
+#define NAMES_MOST   4
+#define WORTH_SHOWN  3 /* "loss: 3" or "x 1.5", not "5 files" */
+#define WORTH_MARKED 3 /* ':' or '=' before it */
+#define WORTH_BROKEN 3 /* a fraction */
+
+struct form {
+    const char *line, *text;
+    const struct command_pattern *pattern;
+    int worth, lines; /* that it reads */
+};
+
+struct command_suggestions {
+    struct lab_arena *arena;
+    struct form forms[FORMS_MAX];
+    int count, made;
+    int64_t seen;
+};
+
+struct command_suggestions *command_suggestions_make(struct lab_arena *arena) {
+    struct command_suggestions *all = lab_arena_alloc(arena, 1, sizeof *all);
+    all->arena = arena;
+    return all;
+}
+
+/* --- a pattern out of a line --- */
+
+struct making {
+    struct command_line line;
+    struct lab_str pattern;
+    char names[NAMES_MOST][32];
+    double values[NAMES_MOST];
+    int count, worth;
+};
+
+/* A number by itself: not of a time, a version, or with letters attached that are no unit. */
+static bool is_plain(const struct command_line *line, int t) {
+    if (!command_line_is(line, t, COMMAND_NUMBER))
+        return false;
+    const struct command_token *next = t + 1 < line->count ? &line->tokens[t + 1] : NULL;
+    char before = line->tokens[t].attached ? command_line_mark(line, t - 1) : '=';
+    if (before && !strchr(":=([|", before))
+        return false;
+    bool timed = next && next->attached && command_line_mark(line, t + 1) == ':' &&
+                 command_line_is(line, t + 2, COMMAND_NUMBER);
+    return !timed && !(next && next->attached && next->kind == COMMAND_WORD && !next->unit) &&
+           !command_line_is(line, t - 1, COMMAND_NUMBER);
+}
+
+/* The token of the number's name: the word before it, or before a ':' or '='; -1 = it has none. */
+static int name_of(const struct command_line *line, int t, bool *ret_marked) {
+    char mark = command_line_mark(line, t - 1);
+    *ret_marked = mark == ':' || mark == '=';
+    int word = t - 1 - *ret_marked;
+    bool unit = command_line_is(line, word - 1, COMMAND_NUMBER) && line->tokens[word].attached;
+    return command_line_is(line, word, COMMAND_WORD) && !unit ? word : -1;
+}
+
+/* "objective"; of "at 12" it is "step". Empty: it is no name. */
+static void spell(const struct command_line *line, int word, char name[32]) {
+    const struct command_token *token = &line->tokens[word];
+    size_t length = 0;
+    if (token->meaning & COMMAND_PROSE) {
+        bool step = strncasecmp(line->text + token->start, "at", 2) == 0 ||
+                    strncasecmp(line->text + token->start, "after", 5) == 0;
+        memcpy(name, step ? "step" : "", step ? 5 : 1);
+        return;
+    }
+    for (size_t i = token->start; i < token->end && length < 31; i++) {
+        char c = (char)tolower((unsigned char)line->text[i]);
+        if (!isalnum((unsigned char)c) && !strchr("_./-", c))
+            break;
+        name[length++] = c;
+    }
+    name[length] = '\0';
+}
+
+static bool has_name(const struct making *making, const char *name) {
+    for (int i = 0; i < making->count; i++)
+        if (strcmp(making->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* "{objective}", or '*' for a number that has no name of its own. */
+static void add_number(struct making *making, int t) {
+    const struct command_line *line = &making->line;
+    const struct command_token *token = &line->tokens[t];
+    char name[32] = "";
+    bool marked = false;
+    int word = is_plain(line, t) ? name_of(line, t, &marked) : -1;
+    if (word >= 0)
+        spell(line, word, name);
+    if (!*name || has_name(making, name) || making->count == NAMES_MOST) {
+        if (making->count > 0)
+            lab_str_add(&making->pattern, "*");
+        return;
+    }
+    bool broken = memchr(line->text + token->start, '.', token->end - token->start);
+    if (!(line->tokens[word].meaning & COMMAND_PROSE))
+        making->worth += 1 + (marked ? WORTH_MARKED : 0) + (broken ? WORTH_BROKEN : 0);
+    if (making->count == 0) /* it begins with the first name */
+        lab_str_add_bytes(&making->pattern, line->text + line->tokens[word].start,
+                          line->tokens[word].end - line->tokens[word].start);
+    lab_str_printf(&making->pattern, "%s{%s}", making->count == 0 ? " " : "", name);
+    memcpy(making->names[making->count], name, sizeof name);
+    making->values[making->count++] = token->value;
+}
+
+/* What lies between two tokens or in one, a blank for all that a pattern takes for one. */
+static void add_text(struct making *making, size_t start, size_t end) {
+    for (size_t i = start; i < end; i++) {
+        char c = making->line.text[i];
+        bool blank = isspace((unsigned char)c) || c == ':' || c == '=' || c == ',';
+        const struct lab_str *pattern = &making->pattern;
+        bool after_blank = pattern->length && pattern->text[pattern->length - 1] == ' ';
+        if (blank && !after_blank)
+            lab_str_add(&making->pattern, " ");
+        else if (!blank)
+            lab_str_add_bytes(&making->pattern, &c, 1);
+    }
+}
+
+/* Returns its length: up to the last name. */
+static size_t make_pattern(struct making *making) {
+    const struct command_line *line = &making->line;
+    size_t last = 0; /* of the pattern: where its last name ends */
+    for (int t = 0; t < line->count; t++) {
+        int count = making->count;
+        if (count > 0)
+            add_text(making, line->tokens[t - 1].end, line->tokens[t].start);
+        if (line->tokens[t].kind == COMMAND_NUMBER)
+            add_number(making, t);
+        else if (count > 0)
+            add_text(making, line->tokens[t].start, line->tokens[t].end);
+        last = making->count > count ? making->pattern.length : last;
+    }
+    return last;
+}
+
+static bool reads(const struct command_pattern *pattern, const struct making *making) {
+    double values[COMMAND_NUMBERS_MAX];
+    if (command_pattern_count(pattern) != making->count ||
+        !command_pattern_match(pattern, making->line.text, making->line.length, values))
+        return false;
+    for (int i = 0; i < making->count; i++)
+        if (values[i] != making->values[i])
+            return false;
+    return true;
+}
+
+/* --- forms --- */
+
+static bool is_better(const struct form *a, const struct form *b) {
+    return a->lines != b->lines ? a->lines > b->lines : a->worth > b->worth;
+}
+
+static void add_form(struct command_suggestions *all, const char *text, size_t length) {
+    struct making making = {.count = 0};
+    struct command_pattern *pattern;
+    LAB_AUTO(str, made);
+    lab_str_init(&making.pattern);
+    command_line_cut(&making.line, text, length);
+    size_t end = make_pattern(&making);
+    lab_str_add_bytes(&made, making.pattern.text, end);
+    lab_str_release(&making.pattern);
+    if (making.worth < WORTH_SHOWN || all->made >= MADE_MAX)
+        return;
+    all->made++;
+    if (command_pattern_read(made.text, all->arena, &pattern, NULL) < 0 || !reads(pattern, &making))
+        return;
+    int place = all->count < FORMS_MAX ? all->count++ : FORMS_MAX - 1;
+    all->forms[place] =
+        (struct form){lab_arena_strndup(all->arena, text, length),
+                      lab_arena_strdup(all->arena, made.text), pattern, making.worth, 1};
+}
+
+/* Whether one of the forms reads it; the best comes first. */
+static bool count_line(struct command_suggestions *all, const char *text, size_t length) {
+    double values[COMMAND_NUMBERS_MAX];
+    for (int i = 0; i < all->count; i++)
+        if (command_pattern_match(all->forms[i].pattern, text, length, values)) {
+            all->forms[i].lines++;
+            for (; i > 0 && is_better(&all->forms[i], &all->forms[i - 1]); i--) {
+                struct form form = all->forms[i];
+                all->forms[i] = all->forms[i - 1];
+                all->forms[i - 1] = form;
+            }
+            return true;
+        }
+    return false;
+}
+
+static bool can_be_quoted(const char *text, size_t length) {
+    bool digit = false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        digit |= isdigit(c) != 0;
+        if ((iscntrl(c) && c != '\t') || strchr("{}*'\"\\", c))
+            return false;
+    }
+    return digit && lab_str_utf8_prefix(text, length) == length;
+}
+
+void command_suggestions_add(struct command_suggestions *all, const char *line, size_t length) {
+    int rank;
+    if (all->seen++ >= LINES_FIRST && all->seen % LINES_EACH != 0)
+        return;
+    size_t label = command_rank_label(line, length, &rank);
+    line += label;
+    length -= label;
+    if (length == 0 || length > LINE_BYTES || !can_be_quoted(line, length))
+        return;
+    if (!count_line(all, line, length))
+        add_form(all, line, length);
+}
+
+const char *command_suggestions_text(const struct command_suggestions *all,
+                                     struct lab_arena *arena) {
+    const struct form *best = all->count ? &all->forms[0] : NULL;
+    for (int i = 1; i < all->count; i++)
+        best = is_better(&all->forms[i], best) ? &all->forms[i] : best;
+    return best ? lab_arena_printf(arena,
+                                   LAB_NO_METRIC ": the pattern '%s' would read its line '%s'",
+                                   best->text, best->line)
+                : NULL;
+}
