@@ -187,8 +187,20 @@ static int note_given(struct line *line, const struct lab_option *row) {
     return 0;
 }
 
+static int times_given(const struct line *line, const struct lab_option *row) {
+    int times = 0;
+    for (int i = 0; i < line->given_count; i++)
+        times += line->given[i] == row;
+    return times;
+}
+
 static int store_argument(struct line *line, const struct lab_option *row, const char *text) {
     struct lab_value *value;
+    if (row->repeats && times_given(line, row) > 1) {
+        const char *before;
+        memcpy(&before, (const char *)line->config + row->offset, sizeof before);
+        text = lab_arena_printf(line->arena, "%s\n%s", before, text);
+    }
     bool verbatim = row->type == LAB_OPTION_STRING || row->type == LAB_OPTION_CHOICE;
     bool bare_list = row->type == LAB_OPTION_INTS && !strchr(text, '[') && text[0];
     const char *read = bare_list ? lab_arena_printf(line->arena, "[%s]", text) : text;

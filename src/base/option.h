@@ -65,7 +65,8 @@ struct lab_option {
                                        complete to paths */
     const char *help;               /* one sentence, no full stop */
     char letter;                    /* -x; 0 = none. Commands only */
-    bool once; /* given twice on a command line is an error; otherwise the last wins */
+    bool once;    /* given twice on a command line is an error; otherwise the last wins */
+    bool repeats; /* STRING: given again, a line is added to it */
     /* It came after studies had been written without it: at its default it is no part of a run's
      * identity, so that those go on. `fallback` is then written as values are printed. */
     bool later;

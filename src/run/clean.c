@@ -118,27 +118,10 @@ static void put_last(struct finder *f, const char *name) {
     }
 }
 
-static int check_folder(const char *folder, struct lab_err *err) {
-    LAB_AUTO(str, database);
-    struct stat info;
-    lab_str_printf(&database, "%s/%s", folder, FOLDER_DATABASE);
-    if (lstat(folder, &info) < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", folder);
-    if (!S_ISDIR(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is a link or a file, not a study's folder",
-                           folder);
-    if (info.st_uid != geteuid())
-        return lab_err_set(err, LAB_ERR_USER, "%s belongs to another user", folder);
-    if (lstat(database.text, &info) < 0 || !S_ISREG(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is not a study: it has no %s", folder,
-                           FOLDER_DATABASE);
-    return 0;
-}
-
 int lab_clean_find(const char *folder, unsigned set, struct lab_arena *arena,
                    struct lab_clean *ret_clean, struct lab_err *err) {
     struct finder f = {.folder = folder, .arena = arena};
-    if (check_folder(folder, err) < 0)
+    if (folder_check(folder, err) < 0)
         return -1;
     for (size_t i = 0; i < PART_COUNT; i++)
         if (parts[i].set & set)
@@ -152,23 +135,6 @@ int lab_clean_find(const char *folder, unsigned set, struct lab_arena *arena,
 }
 
 /* --- removing --- */
-
-/* The lock, or -1: it runs, or there is none, which is made. */
-static int hold(const char *folder, struct lab_err *err) {
-    LAB_AUTO(str, path);
-    LAB_AUTO(str, who);
-    lab_str_printf(&path, "%s/%s", folder, FOLDER_LOCK);
-    int fd = open(path.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", path.text);
-    if (lab_lock_try(fd, path.text) == LAB_LOCK_TAKEN)
-        return fd;
-    struct lab_holder holder;
-    lab_lock_read(fd, &holder);
-    lab_holder_describe(&holder, &who);
-    close(fd);
-    return lab_err_set(err, LAB_ERR_USER, "%s is running: %s", folder, who.text);
-}
 
 static int remove_file(int study, const char *path, struct lab_err *err) {
     char part[16] = "";
@@ -200,9 +166,9 @@ static void remove_folders(const char *folder) {
 }
 
 int lab_clean_remove(const char *folder, const struct lab_clean *clean, struct lab_err *err) {
-    if (check_folder(folder, err) < 0)
+    if (folder_check(folder, err) < 0)
         return -1;
-    int lock = hold(folder, err), result = 0;
+    int lock = folder_hold(folder, err), result = 0;
     if (lock < 0)
         return -1;
     LAB_AUTO_CLOSE int study = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

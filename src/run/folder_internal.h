@@ -16,6 +16,13 @@ bool folder_is_time(const char *name);
 /* As strcmp, but "_10" comes behind "_9". */
 int folder_compare_times(const char *a, const char *b);
 
+/* --- changing a study that has ended --- */
+
+/* Fails unless it is this user's own folder with a study in it, and no link. */
+int folder_check(const char *folder, struct lab_err *err);
+/* The study's lock, which the caller closes; -1: it runs, and the error says who has it. */
+int folder_hold(const char *folder, struct lab_err *err);
+
 /* --- resuming --- */
 
 /* The request's command with the keys of that study which are others now; NULL = unknown. */

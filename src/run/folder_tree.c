@@ -1,11 +1,16 @@
-/* folder_tree.c: directories below an output directory: making, removing, naming them. */
+/* folder_tree.c: directories below an output directory: making, removing, naming, holding them. */
 #include "run/folder_internal.h"
 
+#include "base/str.h"
+
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
     (void)info, (void)type, (void)place;
@@ -52,4 +57,39 @@ int folder_compare_times(const char *a, const char *b) {
         return order;
     long first = suffix_of(a), second = suffix_of(b);
     return (first > second) - (first < second);
+}
+
+/* --- a study that has ended --- */
+
+int folder_check(const char *folder, struct lab_err *err) {
+    LAB_AUTO(str, database);
+    struct stat info;
+    lab_str_printf(&database, "%s/%s", folder, FOLDER_DATABASE);
+    if (lstat(folder, &info) < 0)
+        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", folder);
+    if (!S_ISDIR(info.st_mode))
+        return lab_err_set(err, LAB_ERR_USER, "%s is a link or a file, not a study's folder",
+                           folder);
+    if (info.st_uid != geteuid())
+        return lab_err_set(err, LAB_ERR_USER, "%s belongs to another user", folder);
+    if (lstat(database.text, &info) < 0 || !S_ISREG(info.st_mode))
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a study: it has no %s", folder,
+                           FOLDER_DATABASE);
+    return 0;
+}
+
+int folder_hold(const char *folder, struct lab_err *err) {
+    LAB_AUTO(str, path);
+    LAB_AUTO(str, who);
+    lab_str_printf(&path, "%s/%s", folder, FOLDER_LOCK);
+    int fd = open(path.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", path.text);
+    if (lab_lock_try(fd, path.text) == LAB_LOCK_TAKEN)
+        return fd;
+    struct lab_holder holder;
+    lab_lock_read(fd, &holder);
+    lab_holder_describe(&holder, &who);
+    close(fd);
+    return lab_err_set(err, LAB_ERR_USER, "%s is running: %s", folder, who.text);
 }

@@ -90,25 +90,30 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
 
 /* --- files that follow the store --- */
 
-static int write_results(struct lab_study *study, struct lab_err *err) {
-    int64_t start_ns = lab_clock_now(lab_clock_system());
+int lab_study_write_results(struct lab_store *store, const char *folder, const char *name,
+                            struct lab_err *err) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, text);
     struct lab_run *runs;
     int count;
-    int result = lab_store_runs(study->store, &arena, &runs, &count, err);
-    if (result == 0) {
-        lab_results_write(runs, count, &text);
-        lab_failpoint("before-results");
-        result = write_file(study, "results.json", &text, &arena, err);
-    }
-    if (result == 0) {
-        lab_failpoint("after-results");
-        lab_str_clear(&text);
-        lab_json_write(lab_results_summary(study->plan.study, runs, count, &arena), 2, &text);
-        lab_str_add(&text, "\n");
-        result = write_file(study, "experiment_summary.json", &text, &arena, err);
-    }
+    if (lab_store_runs(store, &arena, &runs, &count, err) < 0)
+        return -1;
+    lab_results_write(runs, count, &text);
+    lab_failpoint("before-results");
+    if (lab_file_write_atomic(lab_arena_printf(&arena, "%s/results.json", folder), text.text,
+                              text.length, err) < 0)
+        return -1;
+    lab_failpoint("after-results");
+    lab_str_clear(&text);
+    lab_json_write(lab_results_summary(name, runs, count, &arena), 2, &text);
+    lab_str_add(&text, "\n");
+    return lab_file_write_atomic(lab_arena_printf(&arena, "%s/experiment_summary.json", folder),
+                                 text.text, text.length, err);
+}
+
+static int write_results(struct lab_study *study, struct lab_err *err) {
+    int64_t start_ns = lab_clock_now(lab_clock_system());
+    int result = lab_study_write_results(study->store, study->folder.path, study->plan.study, err);
     study->written_ns = lab_clock_now(lab_clock_system());
     study->write_cost_ns = study->written_ns - start_ns;
     study->stale = result < 0;

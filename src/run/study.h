@@ -50,6 +50,10 @@ struct lab_study {
 int lab_study_open(const struct lab_study_request *request, struct lab_arena *arena,
                    struct lab_study *ret_study, struct lab_err *err);
 
+/* Writes results.json and experiment_summary.json of the study of this name from its store. */
+int lab_study_write_results(struct lab_store *store, const char *folder, const char *name,
+                            struct lab_err *err);
+
 /* Accepts a zeroed one. Files are up to date and the database is one file again. */
 void lab_study_close(struct lab_study *study);
 

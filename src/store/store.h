@@ -84,10 +84,10 @@ int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int
 
 struct lab_store_metric {
     const char *name, *unit;
-    int rank;     /* -1 = of the whole run; a program may have others than the run */
-    double value; /* may be infinite or not a number */
-    int64_t time_ns;
-    double step; /* of the program's training; NaN = unknown */
+    int rank;        /* -1 = of the whole run; a program may have others than the run */
+    double value;    /* may be infinite or not a number */
+    int64_t time_ns; /* -1 = unknown: it was read from a log */
+    double step;     /* of the program's training; NaN = unknown */
 };
 /* All or none, in one transaction. */
 int lab_store_add_metrics(struct lab_store *store, int64_t run,
@@ -103,6 +103,19 @@ int lab_store_set_progress(struct lab_store *store, const struct lab_run_progres
  * concurrent, the rate and valid of `outcome`; when this returns 0 it survives a power cut. */
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                          struct lab_err *err);
+
+/*
+ * Replaces the metrics of runs that have ended, in one transaction: begin; then for each run
+ * reread_run, which drops those that it has, add, and end_run, which gives those that were there
+ * before their times back and takes back the warning that there are none; then end. Readers see
+ * nothing of it before, and all of it or (`keep` is false) nothing after.
+ */
+int lab_store_reread_begin(struct lab_store *store, struct lab_err *err);
+int lab_store_reread_run(struct lab_store *store, int64_t run, struct lab_err *err);
+int lab_store_reread_add(struct lab_store *store, int64_t run, const struct lab_store_metric *items,
+                         size_t count, struct lab_err *err);
+int lab_store_reread_end_run(struct lab_store *store, int64_t run, struct lab_err *err);
+int lab_store_reread_end(struct lab_store *store, bool keep, struct lab_err *err);
 
 /* --- reading --- */
 
@@ -137,5 +150,7 @@ typedef int lab_store_chunk(void *state, int64_t first, const struct lab_iterati
 int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
                          void *state, struct lab_err *err);
 
+int lab_store_count_metrics(struct lab_store *store, int64_t run, int64_t *ret_count,
+                            struct lab_err *err);
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);

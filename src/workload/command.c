@@ -16,7 +16,6 @@
 #define AT(field)     offsetof(struct command_config, field)
 #define LABEL_TEXT    32  /* bytes of one value in a label */
 #define LAST_LINE_MAX 240 /* bytes of a program's last words */
-#define BATCH_MOST    512 /* metrics that are handed on together */
 #define BATCH_NS      (50 * LAB_NS_PER_MS)
 #define SILENT_NS     (30 * LAB_NS_PER_S) /* without a metric: then it is said */
 
@@ -142,13 +141,6 @@ static void command_label(const void *opaque, struct lab_str *out) {
 
 /* --- open --- */
 
-struct batch { /* metrics that wait to be handed on; their texts are offsets into `texts` */
-    struct lab_reported_metric items[BATCH_MOST];
-    size_t names[BATCH_MOST], units[BATCH_MOST], count;
-    struct lab_str texts;
-    int64_t time_ns, handed_ns; /* when the output came; when the last were handed on */
-};
-
 struct command_state {
     struct lab_arena arena;
     const char **argv, **env;
@@ -160,7 +152,8 @@ struct command_state {
     struct command_lines lines[2]; /* stdout, stderr */
     struct command_reading reading;
     int lead; /* index of the rank whose steps are the program's progress; -1 = none yet */
-    struct batch batch;
+    struct command_batch batch;
+    int64_t output_ns, handed_ns;            /* when output came last, and metrics were handed on */
     struct command_suggestions *suggestions; /* NULL = none are wanted */
     bool noticed;
     int64_t start_ns;
@@ -173,7 +166,7 @@ static void command_close(void *opaque) {
     if (!state)
         return;
     lab_arena_release(&state->arena);
-    lab_str_release(&state->batch.texts);
+    command_batch_release(&state->batch);
     command_reading_release(&state->reading);
     lab_mem_free(state);
 }
@@ -232,7 +225,7 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
             return -1;
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
     lab_arena_init(&state->arena);
-    lab_str_init(&state->batch.texts);
+    command_batch_init(&state->batch);
     struct command_reader *reader;
     if (fill_words(state, config, rank, err) < 0 ||
         command_reader_make(config->metrics, &state->arena, &reader, err) < 0) {
@@ -254,35 +247,20 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
 
 /* --- while it runs --- */
 
-static size_t keep_text(struct batch *batch, const char *text) {
-    size_t start = batch->texts.length;
-    lab_str_add_bytes(&batch->texts, text, strlen(text) + 1);
-    return start;
-}
-
 static void hand_on(struct command_state *state) {
-    struct batch *batch = &state->batch;
-    for (size_t i = 0; i < batch->count; i++) {
-        batch->items[i].name = batch->texts.text + batch->names[i];
-        batch->items[i].unit = batch->texts.text + batch->units[i];
-    }
-    if (batch->count && state->sink.metrics)
-        state->sink.metrics(state->sink.state, batch->items, batch->count);
-    lab_str_clear(&batch->texts);
-    batch->count = 0;
-    batch->handed_ns = batch->time_ns;
+    size_t count;
+    const struct lab_reported_metric *items = command_batch_take(&state->batch, &count);
+    if (count && state->sink.metrics)
+        state->sink.metrics(state->sink.state, items, count);
+    state->handed_ns = state->output_ns;
 }
 
 static void on_value(void *opaque, const struct command_value *value) {
     struct command_state *state = opaque;
-    struct batch *batch = &state->batch;
     state->suggestions = NULL;
-    if (batch->count == BATCH_MOST)
+    if (state->batch.count == COMMAND_BATCH_MOST)
         hand_on(state);
-    batch->names[batch->count] = keep_text(batch, value->name);
-    batch->units[batch->count] = keep_text(batch, value->unit);
-    batch->items[batch->count++] = (struct lab_reported_metric){
-        .value = value->value, .step = value->step, .rank = value->rank, .time_ns = batch->time_ns};
+    command_batch_add(&state->batch, value, state->output_ns);
 }
 
 /* For a message, should it be the last. */
@@ -333,7 +311,7 @@ static void on_err_line(void *state, const char *text, size_t length) {
 
 static void on_output(void *opaque, bool is_stderr, const char *bytes, size_t length) {
     struct command_state *state = opaque;
-    state->batch.time_ns = lab_clock_now(lab_clock_system());
+    state->output_ns = lab_clock_now(lab_clock_system());
     if (state->sink.output)
         state->sink.output(state->sink.state, is_stderr, bytes, length);
     command_lines_add(&state->lines[is_stderr], bytes, length,
@@ -354,7 +332,7 @@ static void suggest(struct command_state *state, void (*tell)(void *state, const
 static bool on_stopped(void *opaque) {
     struct command_state *state = opaque;
     int64_t now_ns = lab_clock_now(lab_clock_system());
-    if (state->batch.count && now_ns - state->batch.handed_ns >= BATCH_NS)
+    if (state->batch.count && now_ns - state->handed_ns >= BATCH_NS)
         hand_on(state);
     if (!state->noticed && now_ns - state->start_ns >= SILENT_NS) {
         state->noticed = true;

@@ -335,7 +335,8 @@ static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_
         else
             lab_value_set_string(arena, item, "rank", NULL);
         lab_value_set_float(arena, item, "value", metric->value);
-        lab_value_set_int(arena, item, "time_ns", metric->time_ns);
+        if (metric->time_ns >= 0)
+            lab_value_set_int(arena, item, "time_ns", metric->time_ns);
         lab_value_set_float(arena, item, "step", metric->step);
         lab_value_append(arena, list, item);
     }

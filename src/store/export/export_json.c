@@ -54,7 +54,9 @@ static int add_metrics(struct document *document, const struct lab_run *run, str
                           metric->rank >= 0 ? lab_cell_exact(metric->rank, 0)
                                             : lab_cell_text(NULL));
         lab_doc_tree_cell(tree, "value", lab_cell_figure(metric->value));
-        lab_doc_tree_cell(tree, "time_ns", lab_cell_exact(metric->time_ns, 0));
+        lab_doc_tree_cell(tree, "time_ns",
+                          metric->time_ns < 0 ? lab_cell_text(NULL)
+                                              : lab_cell_exact(metric->time_ns, 0));
         lab_doc_tree_cell(tree, "step", lab_cell_figure(metric->step));
         lab_doc_tree_end(tree);
         if (lab_doc_sink_pass(document->sink) < 0)

@@ -288,7 +288,7 @@ static void add_metric(struct lab_doc_stream *stream, const struct lab_run *run,
     lab_doc_stream_add(stream, lab_cell_text(metric->unit));
     lab_doc_stream_add(stream, isnan(metric->value) ? lab_cell_text("nan")
                                                     : lab_cell_figure(metric->value));
-    lab_doc_stream_add(stream, lab_cell_exact(metric->time_ns, 0));
+    lab_doc_stream_add(stream, metric->time_ns < 0 ? none() : lab_cell_exact(metric->time_ns, 0));
     lab_doc_stream_add(stream, step_cell(metric->step));
 }
 

@@ -11,6 +11,8 @@
  *   printed.c      those of a line as training programs print it
  *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
+ *   batch.c        values on their way to who listens
+ *   log.c          values of a program's kept output (program_log.h)
  *   metrics.c      what the program prints, line by line, as values
  */
 #pragma once
@@ -171,6 +173,26 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
 
 /* Whether it reads anything at all: not if all three ways are switched off. */
 bool command_reader_is_on(const struct command_reader *reader);
+
+/* --- batch.c --- */
+
+#define COMMAND_BATCH_MOST 512
+
+struct command_batch { /* metrics that wait to be handed on, with texts of their own */
+    struct lab_reported_metric items[COMMAND_BATCH_MOST];
+    size_t names[COMMAND_BATCH_MOST], units[COMMAND_BATCH_MOST]; /* where in `texts` */
+    size_t count;
+    struct lab_str texts;
+};
+
+void command_batch_init(struct command_batch *batch);
+void command_batch_release(struct command_batch *batch);
+/* There must be room for it: count < COMMAND_BATCH_MOST. */
+void command_batch_add(struct command_batch *batch, const struct command_value *value,
+                       int64_t time_ns);
+/* All of them, until the next is added; the batch is empty then. */
+const struct lab_reported_metric *command_batch_take(struct command_batch *batch,
+                                                     size_t *ret_count);
 
 /* --- suggest.c --- */
 
