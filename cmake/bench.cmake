@@ -19,5 +19,6 @@ add_executable(bench_reading EXCLUDE_FROM_ALL bench/reading.c)
 target_link_libraries(bench_reading PRIVATE lab)
 add_executable(bench_analysis EXCLUDE_FROM_ALL bench/analysis.c)
 target_link_libraries(bench_analysis PRIVATE lab)
+add_executable(bench_printer EXCLUDE_FROM_ALL bench/printer.c)
 add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap bench_compose
-                  bench_recording bench_sampler bench_reading bench_analysis gpulab)
+                  bench_recording bench_sampler bench_reading bench_analysis bench_printer gpulab)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define SUMMARIES_MOST 256 /* of a run */
-#define BATCH_MOST     512
+#define BATCH_MOST     1024
 
 struct rereading {
     const struct lab_reread_request *request;

@@ -100,6 +100,8 @@ struct rank {
     int64_t metric_count;                          /* told by the workload */
     bool metrics_waited;                           /* it was slowed down for them */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
+    int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
+    int told_row_count;
     struct worker_program program;
 
     struct lab_measurement measurement;

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 
+#include <string.h>
+
 #define WINDOW_NS   (100 * LAB_NS_PER_MS)
 #define WINDOW_MOST 1000    /* frames of all ranks: half of what the runner takes for a flood */
 #define RANK_MOST   1000000 /* kept of a rank: about 40 MB on the disk */
@@ -31,19 +33,31 @@ static bool take_place(struct worker *worker) {
     return waits;
 }
 
+/* Rows of the result that metrics of their name set: a few of many. */
+static void find_told(struct rank *rank) {
+    rank->told_row_count = 0;
+    for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
+        if ((lab_result_rows[i].shown & LAB_RESULT_TOLD) == LAB_RESULT_TOLD)
+            rank->told_rows[rank->told_row_count++] = i;
+}
+
 /* Some also stand in the result, as means over what was measured. */
 static void keep(struct rank *rank, const char *name, double value) {
-    bool measuring = rank->go && rank->measurement.count == 0; /* no longer when it is traced */
-    const struct lab_result_row *row = measuring ? lab_result_row(name) : NULL;
-    if (!row || (row->shown & LAB_RESULT_TOLD) != LAB_RESULT_TOLD)
+    if (!rank->go || rank->measurement.count > 0) /* no longer when it is traced */
         return;
-    struct worker_told *told = &rank->told[row - lab_result_rows];
-    told->total += value;
-    told->count++;
+    for (int i = 0; i < rank->told_row_count; i++) {
+        int row = rank->told_rows[i];
+        if (strcmp(lab_result_rows[row].key, name) != 0)
+            continue;
+        rank->told[row].total += value;
+        rank->told[row].count++;
+    }
 }
 
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
     int64_t room = RANK_MOST - rank->metric_count;
+    if (rank->metric_count == 0)
+        find_told(rank);
     for (size_t i = 0; i < count; i++) {
         keep(rank, items[i].name, items[i].value);
         worker_follow_program(rank, &items[i]);

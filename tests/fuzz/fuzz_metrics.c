@@ -10,18 +10,25 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+struct program {
+    struct command_reader *reader;
+    struct command_suggestions *suggestions;
+};
+
 static void on_figure(void *state, const struct command_value *value) {
     int *count = state;
-    if (!*value->name || ++*count > 1000)
+    if (!*value->name || ++*count > 1000 || value->rank < -1 || value->rank >= COMMAND_RANKS_MAX)
         abort();
 }
 
 static void on_line(void *state, const char *text, size_t length) {
+    const struct program *program = state;
     int count = 0;
     static struct command_reading reading; /* of all programs: any state will do */
     if (length == 0 || length > COMMAND_LINE_MAX)
         abort();
-    command_reader_line(state, &reading, text, length, on_figure, &count);
+    command_reader_line(program->reader, &reading, text, length, on_figure, &count);
+    command_suggestions_add(program->suggestions, text, length);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -38,11 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             abort();
     } else if (end) {
         struct command_lines lines = {0};
+        struct program program = {reader, command_suggestions_make(&arena)};
         const char *text = (const char *)end + 1;
         size_t left = size - length - 1, first = left / 2; /* in two pieces */
-        command_lines_add(&lines, text, first, on_line, reader);
-        command_lines_add(&lines, text + first, left - first, on_line, reader);
-        command_lines_end(&lines, on_line, reader);
+        command_lines_add(&lines, text, first, on_line, &program);
+        command_lines_add(&lines, text + first, left - first, on_line, &program);
+        command_lines_end(&lines, on_line, &program);
+        command_suggestions_text(program.suggestions, &arena);
     }
     return 0;
 }

@@ -176,7 +176,7 @@ bool command_reader_is_on(const struct command_reader *reader);
 
 /* --- batch.c --- */
 
-#define COMMAND_BATCH_MOST 512
+#define COMMAND_BATCH_MOST 1024
 
 struct command_batch { /* metrics that wait to be handed on, with texts of their own */
     struct lab_reported_metric items[COMMAND_BATCH_MOST];

@@ -171,15 +171,16 @@ static bool is_better(const struct form *a, const struct form *b) {
 }
 
 static void add_form(struct command_suggestions *all, const char *text, size_t length) {
-    struct making making = {.count = 0};
+    struct making making; /* large: only what is read before it is written is set */
     struct command_pattern *pattern;
     LAB_AUTO(str, made);
+    making.count = making.worth = 0;
     lab_str_init(&making.pattern);
     command_line_cut(&making.line, text, length);
     size_t end = make_pattern(&making);
     lab_str_add_bytes(&made, making.pattern.text, end);
     lab_str_release(&making.pattern);
-    if (making.worth < WORTH_SHOWN || all->made >= MADE_MAX)
+    if (making.worth < WORTH_SHOWN)
         return;
     all->made++;
     if (command_pattern_read(made.text, all->arena, &pattern, NULL) < 0 || !reads(pattern, &making))
@@ -226,7 +227,7 @@ void command_suggestions_add(struct command_suggestions *all, const char *line, 
     length -= label;
     if (length == 0 || length > LINE_BYTES || !can_be_quoted(line, length))
         return;
-    if (!count_line(all, line, length))
+    if (!count_line(all, line, length) && all->made < MADE_MAX)
         add_form(all, line, length);
 }
 
