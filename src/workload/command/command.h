@@ -121,7 +121,7 @@ struct command_progress *command_reading_of(struct command_reading *reading, int
 void command_reading_release(struct command_reading *reading);
 
 /* Whether the line is an object; nothing is found in one that isn't whole. A key that counts
- * steps is the step of the others, the key "rank" their rank. */
+ * steps is the step of the others, else their "epoch"; the key "rank" is their rank. */
 bool command_object_line(struct command_reading *reading, const char *line, size_t length,
                          command_found *found, void *state);
 

@@ -153,6 +153,14 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
     return true;
 }
 
+/* {'loss': 1.9, 'epoch': 0.5}: the step where none is known; NaN = it has none either. */
+static double epoch_of(const struct object *object) {
+    for (int i = 0; i < object->count; i++)
+        if (strcmp(object->names[i], "epoch") == 0)
+            return object->values[i];
+    return (double)NAN;
+}
+
 /* {"rank": 1, …} */
 static bool is_rank(const char *name, double value) {
     return strcmp(name, "rank") == 0 && value >= 0 && value < COMMAND_RANKS_MAX &&
@@ -185,10 +193,9 @@ bool command_object_line(struct command_reading *reading, const char *line, size
             progress->has_step = true;
             progress->step = object->values[i];
         }
+    double step = progress->has_step ? progress->step : epoch_of(object);
     for (int i = 0; i < object->count; i++) {
-        struct command_value value = {object->names[i], "", object->values[i],
-                                      progress->has_step ? progress->step : (double)NAN,
-                                      reading->rank};
+        struct command_value value = {object->names[i], "", object->values[i], step, reading->rank};
         if (!command_is_step(value.name) && !is_rank(value.name, value.value))
             found(state, &value);
     }

@@ -191,7 +191,7 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
         {"{\"step\": 2, \"loss\": NaN, \"x\": 1e400, \"x\": 3}", "loss=nan@2 x=inf@2 x=3@2"},
         {"{\"n\": 123456789012345678901234567890}", "n=1.23456789e+29"},
         {"{'loss': 1.9, 'learning_rate': 5e-05, 'epoch': 0.5}",
-         "loss=1.9 learning_rate=5e-05 epoch=0.5"},
+         "loss=1.9@0.5 learning_rate=5e-05@0.5 epoch=0.5@0.5"},
         {"{'loss': tensor(0.5, device='cuda:0'), 'ok': True, 'shape': (3,)}", "loss=0.5"},
     };
     const struct command_reader *reader = reader_of("{}");
