@@ -8,7 +8,7 @@
  *                  <─────────────  HELLO, PHASE…      verifies, warms up
  *                  <─────────────  READY (each rank)  waits, its device idle
  *       GO         ───────────────────────────────>   all ranks of the gang measure from here on
- *                  <── PROGRESS, ITERATIONS, METRIC   between chunks, never inside the timed
+ *                  <── PROGRESS, ITERATIONS, METRICS  between chunks, never inside the timed
  *                                                     part
  *                  <── ENTITY, TICKS                  simulated: what a sampler would have seen
  *                  <─────────────  MEET (each worker) of a phase: ready for the next probe

@@ -98,7 +98,8 @@ struct rank {
     atomic_llong progress_ns;                      /* when PROGRESS was told last */
     atomic_bool tells_progress;                    /* the workload does so itself */
     int64_t metric_count;                          /* told by the workload */
-    bool metrics_waited;                           /* it was slowed down for them */
+    int64_t held_ns;                               /* for which its output was passed on */
+    int64_t held_start_ns, held_end_ns;            /* when that began first and ended last */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
     int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
     int told_row_count;
@@ -166,6 +167,8 @@ void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *it
 void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric);
 /* Replaces the rate of its runs by the program's own. */
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result);
+/* Since then a part of its output was passed on, and it may have waited. */
+void worker_note_held(struct rank *rank, int64_t start_ns);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
 void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */

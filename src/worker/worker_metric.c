@@ -1,7 +1,7 @@
 /*
- * worker_metric.c: figures on their way to the runner, at a pace that it keeps up with. A program
+ * worker_metric.c: metrics on their way to the runner, at a pace that it keeps up with. A program
  * may print thousands of them a second, or for ever. It waits for its own output then, as it would
- * for a slow terminal; that this happened stands in the result, since it costs the program time.
+ * for a slow terminal; how long stands in the result, since it costs the program time.
  */
 #include "worker/worker_internal.h"
 
@@ -13,14 +13,15 @@
 #define WINDOW_MOST 1000    /* frames of all ranks: half of what the runner takes for a flood */
 #define RANK_MOST   1000000 /* kept of a rank: about 40 MB on the disk */
 
-/* Takes a place in this window, or waits for the next; true if it had to wait. */
-static bool take_place(struct worker *worker) {
+#define HELD_SHARE 0.01 /* of its time: from there on it is said */
+#define HELD_NS    (50 * LAB_NS_PER_MS)
+
+/* Takes a place in this window, or waits for the next. */
+static void take_place(struct worker *worker) {
     const struct lab_clock *clock = lab_clock_system();
-    bool waits = false;
     LAB_AUTO_LOCK(&worker->metric_mutex);
     int64_t now_ns = lab_clock_now(clock), end_ns = worker->metric_window_ns + WINDOW_NS;
     if (now_ns < end_ns && worker->metric_count >= WINDOW_MOST) {
-        waits = true;
         if (!atomic_load(&worker->stopping))
             clock->sleep_until(clock, end_ns);
         now_ns = lab_clock_now(clock);
@@ -30,7 +31,6 @@ static bool take_place(struct worker *worker) {
         worker->metric_count = 0;
     }
     worker->metric_count++;
-    return waits;
 }
 
 /* Rows of the result that metrics of their name set: a few of many. */
@@ -55,7 +55,7 @@ static void keep(struct rank *rank, const char *name, double value) {
 }
 
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
-    int64_t room = RANK_MOST - rank->metric_count;
+    int64_t room = RANK_MOST - rank->metric_count, start_ns = lab_clock_now(lab_clock_system());
     if (rank->metric_count == 0)
         find_told(rank);
     for (size_t i = 0; i < count; i++) {
@@ -66,21 +66,31 @@ void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *it
     size_t left = room < 0 ? 0 : (int64_t)count < room ? count : (size_t)room;
     for (size_t sent; left > 0; items += sent, left -= sent) {
         sent = left < LAB_FRAME_MAX_METRICS ? left : LAB_FRAME_MAX_METRICS;
-        rank->metrics_waited |= take_place(rank->worker);
+        take_place(rank->worker);
         worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRICS,
                                                       .rank = rank->job->index,
                                                       .metrics = {items, sent}});
     }
+    worker_note_held(rank, start_ns);
+}
+
+void worker_note_held(struct rank *rank, int64_t start_ns) {
+    rank->held_end_ns = lab_clock_now(lab_clock_system());
+    rank->held_start_ns = rank->held_start_ns ? rank->held_start_ns : start_ns;
+    rank->held_ns += rank->held_end_ns - start_ns;
 }
 
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_result *result) {
-    if (rank->metrics_waited)
+    double held_s = 1e-9 * (double)rank->held_ns,
+           whole_s = 1e-9 * (double)(rank->held_end_ns - rank->held_start_ns);
+    if (rank->held_ns > HELD_NS && held_s > HELD_SHARE * whole_s)
         lab_result_warn(
             result, arena,
-            lab_arena_printf(
-                arena, "it printed more than %d values per second and was throttled; print fewer",
-                (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS)));
+            lab_arena_printf(arena,
+                             "its output and %lld values held it up for %.2g s of %.2g s; "
+                             "print fewer",
+                             (long long)rank->metric_count, held_s, whole_s));
     if (rank->metric_count > RANK_MOST)
         lab_result_warn(result, arena,
                         lab_arena_printf(arena,

@@ -65,9 +65,10 @@ static void on_workload_progress(void *state, int64_t done, int64_t total) {
 }
 
 static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
-    (void)state;
+    int64_t start_ns = lab_clock_now(lab_clock_system());
     /* that nobody reads it is no reason to stop the run */
     worker_write(is_stderr ? STDERR_FILENO : STDOUT_FILENO, false, bytes, length);
+    worker_note_held(state, start_ns);
 }
 
 static bool on_stopped(void *state) {
