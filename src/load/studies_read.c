@@ -237,7 +237,9 @@ static int read_metrics(const struct reading *reading, struct lab_study_run *run
     struct lab_study_metric *metrics;
     if (!lab_workload_is_external(run->run->workload))
         return 0;
-    if (lab_study_file_metrics(reading->file, run->run, &metrics, &run->metric_count, err) < 0)
+    if (lab_study_file_metrics(reading->file, run->run,
+                               (reading->needs & LAB_STUDY_WITH_CURVES) != 0, &metrics,
+                               &run->metric_count, err) < 0)
         return -1;
     run->metrics = metrics;
     return 0;

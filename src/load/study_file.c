@@ -41,29 +41,55 @@ const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *ar
                : run->id;
 }
 
-int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,
+static int read_metrics(struct lab_study_file *file, const struct lab_run *run, bool curves,
+                        struct lab_study_metric **ret_metrics, int *ret_count,
+                        struct lab_err *err) {
+    LAB_AUTO(arena, scratch);
+    struct lab_metric_curves all = {.arena = &scratch};
+    if (lab_store_read_curves(file->store, run->number, run->start_ns, &all, err) < 0)
+        return -1;
+    *ret_metrics = lab_arena_alloc(file->arena, (size_t)all.count + 1, sizeof **ret_metrics);
+    for (int i = 0; i < all.count; i++) {
+        struct lab_curve *curve = &all.items[i].curve;
+        (*ret_metrics)[i] =
+            (struct lab_study_metric){lab_arena_strdup(file->arena, all.items[i].name),
+                                      lab_arena_strdup(file->arena, all.items[i].unit),
+                                      all.items[i].rank, curve->last, *curve};
+        (*ret_metrics)[i].curve.points = NULL;
+        if (curves)
+            (*ret_metrics)[i].curve.points = lab_arena_copy(
+                file->arena, curve->points, (size_t)curve->count, sizeof *curve->points);
+        else
+            (*ret_metrics)[i].curve.count = 0;
+    }
+    *ret_count = all.count;
+    return 0;
+}
+
+/* Where those of a run are kept; NULL = it may still report, or the runs weren't read. */
+static struct lab_study_file_metrics *kept_metrics(struct lab_study_file *file,
+                                                   const struct lab_run *run) {
+    if (run->state != LAB_RUN_DONE || run->number < 1 || run->number > file->run_count)
+        return NULL;
+    if (!file->metrics)
+        file->metrics =
+            lab_arena_alloc(file->arena, (size_t)file->run_count + 1, sizeof *file->metrics);
+    return &file->metrics[run->number];
+}
+
+int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run, bool curves,
                            struct lab_study_metric **ret_metrics, int *ret_count,
                            struct lab_err *err) {
-    LAB_AUTO(arena, scratch); /* every value that was reported */
-    struct lab_store_metric *said;
-    int said_count, count = 0;
-    if (lab_store_metrics(file->store, run->number, &scratch, &said, &said_count, err) < 0)
+    struct lab_study_file_metrics *kept = kept_metrics(file, run), read = {0};
+    if (kept && kept->read)
+        read = *kept;
+    else if (read_metrics(file, run, curves, &read.items, &read.count, err) < 0)
         return -1;
-    struct lab_study_metric *last = lab_arena_alloc(&scratch, (size_t)said_count + 1, sizeof *last);
-    for (int i = 0; i < said_count; i++) {
-        int at = 0;
-        while (at < count &&
-               (last[at].rank != said[i].rank || !lab_str_equal(last[at].name, said[i].name)))
-            at++;
-        last[at] =
-            (struct lab_study_metric){said[i].name, said[i].unit, said[i].rank, said[i].value};
-        count += at == count;
+    if (kept && curves) {
+        *kept = read;
+        kept->read = true;
     }
-    *ret_metrics = lab_arena_alloc(file->arena, (size_t)count + 1, sizeof **ret_metrics);
-    for (int i = 0; i < count; i++)
-        (*ret_metrics)[i] = (struct lab_study_metric){lab_arena_strdup(file->arena, last[i].name),
-                                                      lab_arena_strdup(file->arena, last[i].unit),
-                                                      last[i].rank, last[i].value};
-    *ret_count = count;
+    *ret_metrics = read.items;
+    *ret_count = read.count;
     return 0;
 }

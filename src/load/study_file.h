@@ -10,12 +10,19 @@
 #include "model/study_table.h"
 #include "store/store.h"
 
+struct lab_study_file_metrics { /* of one run */
+    struct lab_study_metric *items;
+    int count;
+    bool read;
+};
+
 struct lab_study_file {
     const char *folder; /* as it was given */
     struct lab_store_study study;
     struct lab_store *store;
     struct lab_run *runs; /* all, in the planned order; NULL = not read yet */
     int run_count;
+    struct lab_study_file_metrics *metrics; /* by the runs' numbers, once read with curves */
     struct lab_arena *arena; /* holds all that is handed out, also after the file is closed */
 };
 
@@ -35,8 +42,9 @@ const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *ar
 const char *lab_study_file_phase(const struct lab_run *run, struct lab_arena *arena);
 
 /* The last value of each metric that a run reported, by name and rank, in the order of their first
- * values. */
-int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run,
+ * values, with its extremes; with `curves` its points, too. A run that is done is read once with
+ * them. */
+int lab_study_file_metrics(struct lab_study_file *file, const struct lab_run *run, bool curves,
                            struct lab_study_metric **ret_metrics, int *ret_count,
                            struct lab_err *err);
 

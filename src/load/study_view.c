@@ -309,7 +309,7 @@ static int add_metrics(struct lab_study_view *view, const struct lab_run *run,
                        struct lab_study_info_metric **metrics, struct lab_err *err) {
     struct lab_study_metric *last;
     int count;
-    if (lab_study_file_metrics(view->file, run, &last, &count, err) < 0)
+    if (lab_study_file_metrics(view->file, run, false, &last, &count, err) < 0)
         return -1;
     for (int i = 0; i < count; i++)
         LAB_ADD(*metrics, view->report.metric_count, view->file->arena) =

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/value.h"
+#include "model/curve.h"
 #include "model/iteration.h"
 #include "model/machine.h"
 #include "model/recording.h"
@@ -21,7 +22,8 @@ enum { /* what is read of a study beside its runs */
        LAB_STUDY_WITH_FILES =
            8, /* takes tuners' files of timings, and recordings laid beside, too */
        LAB_STUDY_WITH_CONFIGURATIONS =
-           16, /* of these files each configuration, not the best alone */
+           16,                     /* of these files each configuration, not the best alone */
+       LAB_STUDY_WITH_CURVES = 32, /* metrics with their points */
 };
 
 /* The one device that all runs of a spread study count as: each ran on one chosen by chance. */
@@ -64,6 +66,7 @@ struct lab_study_metric { /* what a program of the user's said last of one thing
     const char *name, *unit;
     int rank; /* -1 = of the whole run */
     double value;
+    struct lab_curve curve; /* of all of its values; its points only where they are asked for */
 };
 
 struct lab_study_run {

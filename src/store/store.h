@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "model/curve.h"
 #include "model/iteration.h"
 #include "model/run.h"
 
@@ -154,3 +155,17 @@ int lab_store_count_metrics(struct lab_store *store, int64_t run, int64_t *ret_c
                             struct lab_err *err);
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);
+
+/* The same one at a time, however many there are; names hold until `each` returns. */
+typedef int lab_store_metric_each(void *state, const struct lab_store_metric *metric);
+int lab_store_each_metric(struct lab_store *store, int64_t run, lab_store_metric_each *each,
+                          void *state, struct lab_err *err);
+
+/* When its latest attempt began; -1 = unknown. Another attempt has reported nothing of the one
+ * before. */
+int64_t lab_store_run_start(struct lab_store *store, int64_t run);
+
+/* The same as curves, with times since `start_ns`. Only what came after `curves->last` is read: a
+ * run that is under way can be followed. */
+int lab_store_read_curves(struct lab_store *store, int64_t run, int64_t start_ns,
+                          struct lab_metric_curves *curves, struct lab_err *err);

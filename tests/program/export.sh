@@ -33,7 +33,7 @@ expect_status 0
 csv 'len(d) == 127 and d[0]["compute_ms"] == "0.799990" and d[0]["h2d_ms"] == ""'
 csv '{r["rank"] for r in d} == {"0", "1"} and d[119]["iteration"] == "119"'
 run export "$study" -w metrics
-csv 'd == [{"run_id": d[0]["run_id"], "rank": "", "name": "loss", "unit": "1", "value": "3.25", "time_ns": "77", "step": ""}]'
+csv 'd == [{"run_id": d[0]["run_id"], "rank": "", "name": "loss", "unit": "1", "value": "3.25", "time_ns": "77", "step": "", "time_s": d[0]["time_s"]}]'
 
 for words in "--format json" "-f json" "--json"; do
     # shellcheck disable=SC2086 # several words

@@ -28,8 +28,8 @@ int lab_export_iterations(struct lab_store *store, const struct lab_run *runs, i
                           const struct lab_doc_format *format, struct lab_doc_sink *sink,
                           struct lab_err *err);
 
-/* A row for each metric: run_id, rank (none = of the whole run), name, unit, value, time_ns.
- * In CSV, values that aren't finite are inf, -inf and nan. */
+/* A row for each metric: run_id, rank (none = of the whole run), name, unit, value, time_ns, step,
+ * time_s (since the run began). In CSV, values that aren't finite are inf, -inf and nan. */
 int lab_export_metrics(struct lab_store *store, const struct lab_run *runs, int count,
                        const struct lab_doc_format *format, struct lab_doc_sink *sink,
                        struct lab_err *err);

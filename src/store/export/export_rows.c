@@ -271,9 +271,14 @@ int lab_export_iterations(struct lab_store *store, const struct lab_run *runs, i
 
 /* --- metrics --- */
 
-static const struct lab_doc_column metric_columns[] = {
-    {"run_id"},  {"rank"}, {"name"}, {"unit"}, {"value", .unit = LAB_UNIT_NUMBER},
-    {"time_ns"}, {"step"}};
+static const struct lab_doc_column metric_columns[] = {{"run_id"},
+                                                       {"rank"},
+                                                       {"name"},
+                                                       {"unit"},
+                                                       {"value", .unit = LAB_UNIT_NUMBER},
+                                                       {"time_ns"},
+                                                       {"step"},
+                                                       {"time_s", .unit = LAB_UNIT_NUMBER}};
 
 static struct lab_doc_cell step_cell(double step) {
     bool whole = step == floor(step) && fabs(step) < 0x1p53;
@@ -290,24 +295,31 @@ static void add_metric(struct lab_doc_stream *stream, const struct lab_run *run,
                                                     : lab_cell_figure(metric->value));
     lab_doc_stream_add(stream, metric->time_ns < 0 ? none() : lab_cell_exact(metric->time_ns, 0));
     lab_doc_stream_add(stream, step_cell(metric->step));
+    lab_doc_stream_add(stream, lab_cell_exact(metric->time_ns - run->start_ns, 9));
+}
+
+struct metrics {
+    struct lab_doc_stream stream;
+    struct lab_doc_sink *sink;
+    const struct lab_run *run;
+};
+
+static int pass_metric(void *state, const struct lab_store_metric *metric) {
+    struct metrics *table = state;
+    add_metric(&table->stream, table->run, metric);
+    return lab_doc_sink_pass(table->sink);
 }
 
 int lab_export_metrics(struct lab_store *store, const struct lab_run *runs, int count,
                        const struct lab_doc_format *format, struct lab_doc_sink *sink,
                        struct lab_err *err) {
-    struct lab_doc_stream stream;
-    lab_doc_stream_begin(&stream, format, metric_columns, COUNT_OF(metric_columns), &sink->text);
+    struct metrics table = {.sink = sink};
+    lab_doc_stream_begin(&table.stream, format, metric_columns, COUNT_OF(metric_columns),
+                         &sink->text);
     for (int i = 0; i < count; i++) {
-        LAB_AUTO(arena, arena);
-        struct lab_store_metric *metrics;
-        int metric_count = 0;
-        if (lab_store_metrics(store, runs[i].number, &arena, &metrics, &metric_count, err) < 0)
+        table.run = &runs[i];
+        if (lab_store_each_metric(store, runs[i].number, pass_metric, &table, err) < 0)
             return -1;
-        for (int m = 0; m < metric_count; m++) {
-            add_metric(&stream, &runs[i], &metrics[m]);
-            if (lab_doc_sink_pass(sink) < 0)
-                return -1;
-        }
     }
     return lab_doc_sink_flush(sink);
 }

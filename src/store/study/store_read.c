@@ -323,31 +323,98 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
     return result;
 }
 
-int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
-                      struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
+/* --- metrics --- */
+
+static int each_metric(struct lab_store *store, int64_t run, int64_t after,
+                       lab_store_metric_each *each, void *state, int64_t *ret_last,
+                       struct lab_err *err) {
     if (check_version(store, err) < 0)
         return -1;
-    sqlite3_stmt *row = lab_store_query(
-        store,
-        store->version < LAB_STORE_STEPS
-            ? "SELECT name, unit, rank, value, time_ns, NULL FROM metric WHERE run = ? ORDER BY id"
-            : "SELECT name, unit, rank, value, time_ns, step FROM metric WHERE run = ? ORDER BY id",
-        LAB_ROW(SQL_INT(run)), err);
-    struct lab_store_metric *items = NULL;
-    int count = 0, got = -1;
+    sqlite3_stmt *row =
+        lab_store_query(store,
+                        store->version < LAB_STORE_STEPS
+                            ? "SELECT name, unit, rank, value, time_ns, NULL, id FROM metric "
+                              "WHERE run = ? AND id > ? ORDER BY id"
+                            : "SELECT name, unit, rank, value, time_ns, step, id FROM metric "
+                              "WHERE run = ? AND id > ? ORDER BY id",
+                        LAB_ROW(SQL_INT(run), SQL_INT(after)), err);
+    int got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {
-        LAB_ADD(items, count, arena) = (struct lab_store_metric){
-            .name = lab_sql_text(row, 0, arena),
-            .unit = lab_sql_text(row, 1, arena),
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        const char *unit = (const char *)sqlite3_column_text(row, 1);
+        struct lab_store_metric metric = {
+            .name = name ? name : "",
+            .unit = unit ? unit : "",
             .rank = sqlite3_column_int(row, 2),
             .value = lab_sql_number(row, 3),
             .time_ns = sqlite3_column_int64(row, 4),
             .step = lab_sql_number(row, 5),
         };
-    }
-    if (got == 0) {
-        *ret_metrics = items;
-        *ret_count = count;
+        *ret_last = sqlite3_column_int64(row, 6);
+        if (each(state, &metric) != 0) {
+            sqlite3_reset(row);
+            return -1;
+        }
     }
     return got;
+}
+
+int lab_store_each_metric(struct lab_store *store, int64_t run, lab_store_metric_each *each,
+                          void *state, struct lab_err *err) {
+    int64_t last;
+    return each_metric(store, run, 0, each, state, &last, err);
+}
+
+struct metrics {
+    struct lab_store_metric *items;
+    int count;
+    struct lab_arena *arena;
+};
+
+static int keep_metric(void *state, const struct lab_store_metric *metric) {
+    struct metrics *all = state;
+    struct lab_store_metric *kept = &LAB_ADD(all->items, all->count, all->arena);
+    *kept = *metric;
+    kept->name = lab_arena_strdup(all->arena, metric->name);
+    kept->unit = lab_arena_strdup(all->arena, metric->unit);
+    return 0;
+}
+
+int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
+                      struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
+    struct metrics all = {.arena = arena};
+    if (lab_store_each_metric(store, run, keep_metric, &all, err) < 0)
+        return -1;
+    *ret_metrics = all.items;
+    *ret_count = all.count;
+    return 0;
+}
+
+int64_t lab_store_run_start(struct lab_store *store, int64_t run) {
+    sqlite3_stmt *row = lab_store_query(store, "SELECT start_ns FROM run WHERE number = ?",
+                                        LAB_ROW(SQL_INT(run)), NULL);
+    int64_t start_ns = -1;
+    while (row && lab_store_step(store, row, NULL) > 0)
+        start_ns = sqlite3_column_int64(row, 0);
+    return start_ns;
+}
+
+struct curves {
+    struct lab_metric_curves *all;
+    int64_t start_ns;
+};
+
+static int add_to_curve(void *state, const struct lab_store_metric *metric) {
+    struct curves *curves = state;
+    struct lab_metric_curve *curve =
+        lab_metric_curves_get(curves->all, metric->name, metric->unit, metric->rank);
+    lab_curve_add(&curve->curve, metric->step, 1e-9 * (double)(metric->time_ns - curves->start_ns),
+                  metric->value, curves->all->arena);
+    return 0;
+}
+
+int lab_store_read_curves(struct lab_store *store, int64_t run, int64_t start_ns,
+                          struct lab_metric_curves *curves, struct lab_err *err) {
+    struct curves state = {curves, start_ns};
+    return each_metric(store, run, curves->last, add_to_curve, &state, &curves->last, err);
 }

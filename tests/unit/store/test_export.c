@@ -194,10 +194,10 @@ LAB_TEST(metrics_are_a_line_each) {
         assert_works(lab_store_add_metrics(store, 1, &metrics[i], 1, &err));
     struct lab_run run = read_run(store, 1);
     assert_works(lab_export_metrics(store, &run, 1, CSV, &out, &err));
-    assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns,step\n"
-                                        "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77,120\n"
-                                        "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78,\n"
-                                        "gpu0_gpu1_vit32x6x512,0,x,,-inf,79,\n");
+    assert_string_equal(sink.text.text, "run_id,rank,name,unit,value,time_ns,step,time_s\n"
+                                        "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77,120,0.000000076\n"
+                                        "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78,,0.000000077\n"
+                                        "gpu0_gpu1_vit32x6x512,0,x,,-inf,79,,0.000000078\n");
     lab_store_close(store);
 }
 

@@ -113,6 +113,30 @@ LAB_TEST(a_failure_is_kept_with_its_error) {
     lab_store_close(store);
 }
 
+/* Given values that come in two lots, then a curve goes on where it was read up to. */
+LAB_TEST(curves_are_read_on) {
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    struct lab_metric_curves curves = {.arena = &arena};
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1000, &err));
+    for (int i = 0; i < 6; i++) {
+        struct lab_store_metric metric = {
+            "loss", "", i % 2 ? -1 : 0, 10 - i, 1000 + 500000000LL * i, i};
+        assert_works(lab_store_add_metric(store, 1, &metric, &err));
+        if (i == 2)
+            assert_works(lab_store_read_curves(store, 1, 1000, &curves, &err));
+    }
+    assert_int_equal(curves.items[0].curve.values, 2);
+    assert_works(lab_store_read_curves(store, 1, 1000, &curves, &err));
+    assert_int_equal(curves.count, 2); /* by rank */
+    assert_int_equal(curves.items[0].curve.values, 3);
+    assert_float_equal(curves.items[0].curve.last, 6, 0);
+    assert_float_equal(curves.items[1].curve.last_step, 5, 0);
+    assert_float_equal(curves.items[1].curve.points[2].time_s, 2.5, 1e-9);
+    lab_store_close(store);
+}
+
 LAB_TEST(metrics_keep_every_kind_of_number) {
     static const double values[] = {0.1, -0.0, INFINITY, -INFINITY, NAN, 5e-324};
     enum { COUNT = sizeof values / sizeof *values };

@@ -1,0 +1,90 @@
+/* Curves: thinned as they grow, without losing an extreme; read between their points. */
+#include "model/curve.h"
+
+#include "test.h"
+
+#include <math.h>
+
+static struct lab_curve make(int values, double (*value)(int), struct lab_arena *arena) {
+    struct lab_curve curve = {0};
+    for (int i = 0; i < values; i++)
+        lab_curve_add(&curve, i, 0.5 * i, value(i), arena);
+    return curve;
+}
+
+static double falling(int i) {
+    return i == 77777 ? 1000 : 100.0 / (i + 1);
+}
+
+/* Given 100,000 values, then few points are kept, equally many values each, and the peak is there. */
+LAB_TEST(a_long_curve_is_thinned) {
+    LAB_AUTO(arena, arena);
+    struct lab_curve curve = make(100000, falling, &arena);
+    assert_in_range(curve.count, LAB_CURVE_POINTS / 2, LAB_CURVE_POINTS);
+    int64_t values = 0;
+    double most = 0, sum = 0;
+    for (int i = 0; i < curve.count; i++) {
+        values += curve.points[i].count;
+        most = fmax(most, curve.points[i].high);
+        sum += curve.points[i].value * (double)curve.points[i].count;
+        assert_true(i + 1 == curve.count || curve.points[i].count == curve.share);
+    }
+    assert_int_equal(values, 100000);
+    assert_float_equal(most, 1000, 0);
+    assert_float_equal(sum, curve.sum, 1e-6);
+    assert_float_equal(curve.most, 1000, 0);
+    assert_float_equal(curve.step_most, 77777, 0);
+    assert_float_equal(curve.first, 100, 0);
+    assert_float_equal(curve.last, falling(99999), 0);
+    assert_true(curve.stepped);
+}
+
+static double some_lost(int i) {
+    return i % 3 == 1 ? (double)NAN : i == 3 ? (double)INFINITY : i;
+}
+
+/* Given values that aren't finite, then they count and are passed over; the last is what it is. */
+LAB_TEST(lost_values_count) {
+    LAB_AUTO(arena, arena);
+    struct lab_curve curve = make(5, some_lost, &arena);
+    assert_int_equal(curve.values, 5);
+    assert_int_equal(curve.finite, 2);
+    assert_float_equal(curve.most, 2, 0);
+    assert_true(isnan(curve.last));
+    assert_float_equal(lab_curve_at(&curve, false, 1), 1, 1e-12); /* between 0 and 2 */
+    assert_true(isnan(lab_curve_at(&curve, false, 3)));
+}
+
+static double line(int i) {
+    return 2.0 * i;
+}
+
+LAB_TEST(a_curve_is_read_between_its_points) {
+    LAB_AUTO(arena, arena);
+    struct lab_curve curve = make(11, line, &arena);
+    assert_float_equal(lab_curve_at(&curve, false, 2.5), 5, 1e-12);
+    assert_float_equal(lab_curve_at(&curve, true, 2.5), 10, 1e-12); /* step 5 */
+    assert_float_equal(lab_curve_at(&curve, false, 10), 20, 0);
+    assert_true(isnan(lab_curve_at(&curve, false, -0.1)));
+    assert_true(isnan(lab_curve_at(&curve, false, 10.1)));
+}
+
+/* Given a step that is unknown, or goes back, then the curve is one over time. */
+LAB_TEST(steps_that_go_back_are_none) {
+    LAB_AUTO(arena, arena);
+    for (int unknown = 0; unknown < 2; unknown++) {
+        struct lab_curve curve = make(3, line, &arena);
+        lab_curve_add(&curve, unknown ? (double)NAN : 1, 9, 1, &arena);
+        assert_false(curve.stepped);
+    }
+}
+
+LAB_TEST(curves_are_kept_by_name_and_rank) {
+    LAB_AUTO(arena, arena);
+    struct lab_metric_curves curves = {.arena = &arena};
+    lab_metric_curves_get(&curves, "loss", NULL, 0);
+    lab_metric_curves_get(&curves, "loss", "", 1);
+    assert_int_equal(lab_metric_curves_get(&curves, "loss", "", 0) - curves.items, 0);
+    assert_int_equal(curves.count, 2);
+    assert_string_equal(curves.items[0].unit, "");
+}
