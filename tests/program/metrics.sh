@@ -15,16 +15,16 @@ run run test_matrix "experiment.command='$work/train {lr}'" '~experiment.matrix.
     '+experiment.matrix.lr=[0.5,0.25]' output_dir="$work/outputs"
 expect_status 0
 expect_out '^test_matrix: 2 of 2 runs succeeded$'
-expect_out '^ +lr0.25 .*[0-9.]+ [mµ]?s$'
-expect_out '^ +gpu0_numa0_lr0.25 +0.25 +0.25$'
-expect_err '^\[2/2\] lr0.[25]+: done \('
-grep -Eq "lr0.5 \| 0.5 \| 0.5 \|" "$work"/outputs/*/*/*/report/report.md ||
+expect_out '^ +0.25 .*[0-9.]+ [mµ]?s$'
+expect_out '^ +lr=0.25 +0.25 +0.25$'
+expect_err '^\[2/2\] lr=0.[25]+: done \('
+grep -Eq "lr=0.5 \| 0.5 \| 0.5 \|" "$work"/outputs/*/*/*/report/report.md ||
     fail "$what: no metrics in its report.md"
 
 # and so it is told later
 run show test_matrix
 expect_status 0
-expect_out '^ +gpu0_numa0_lr0.5 +0.5 +0.5$'
+expect_out '^ +lr=0.5 +0.5 +0.5$'
 
 # Given lines of ranks in a form that is not known, then a pattern is suggested, and reads them later.
 cat >"$work/train" <<'SCRIPT'

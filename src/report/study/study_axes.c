@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/list.h"
+#include "model/setting.h"
 
 #include <string.h>
 
@@ -119,6 +120,7 @@ static const char *value_of(const struct finder *f, enum study_axis_kind kind, c
         /* a label that has the batch in it names no model */
         return lab_value_get_text(f->options[at], "model", run->label ? run->label : "");
     case STUDY_AXIS_KEY:
+    case STUDY_AXIS_MATRIX:
     case STUDY_AXIS_SETTINGS:
         break;
     }
@@ -194,7 +196,7 @@ static void add_axis(struct finder *f, enum study_axis_kind kind, const char *ti
                      : NULL;
     for (int i = 0; i < f->count && sizes; i++)
         sizes[i] = f->runs[i]->rank_count;
-    f->axes.items[f->axes.count++] = (struct study_axis){kind, title, values, sizes};
+    f->axes.items[f->axes.count++] = (struct study_axis){kind, title, values, sizes, false};
 }
 
 static const char *key_title(const char *key) {
@@ -225,12 +227,27 @@ static void add_keys(struct finder *f) {
         bool repeated = i > 0 && lab_str_equal(f->runs[i]->workload, f->runs[i - 1]->workload);
         for (int k = 0; options && !repeated && k < options->count; k++) {
             const char *key = options->keys[k];
-            if (lab_value_get(seen, key) || strcmp(key, "phase") == 0 || strcmp(key, "model") == 0)
+            if (lab_value_get(seen, key) || strcmp(key, "phase") == 0 ||
+                strcmp(key, "model") == 0 || strcmp(key, "matrix") == 0)
                 continue;
             lab_value_set_bool(f->arena, seen, key, true);
             add_axis(f, STUDY_AXIS_KEY, key_title(key), key, false);
         }
     }
+}
+
+/* Of programs: an axis for each key of the matrix. False: no matrix has one that varies. */
+static bool add_matrix(struct finder *f) {
+    struct lab_settings settings =
+        lab_settings_make((const struct lab_value *const *)f->options, f->count, f->arena);
+    for (int k = 0; k < settings.key_count && f->axes.count < AXES_MOST; k++) {
+        const char **values = lab_arena_alloc(f->arena, (size_t)f->count + 1, sizeof *values);
+        for (int i = 0; i < f->count; i++)
+            values[i] = settings.values[i * settings.key_count + k];
+        f->axes.items[f->axes.count++] =
+            (struct study_axis){STUDY_AXIS_MATRIX, settings.keys[k], values, NULL, settings.bare};
+    }
+    return settings.key_count > 0;
 }
 
 #define SETTINGS_MOST  4 /* columns of settings; more become one */
@@ -280,7 +297,8 @@ static void merge_settings(struct finder *f) {
                     : counts[i] <= SETTINGS_NAMED
                         ? merged[i]
                         : lab_arena_printf(f->arena, "%s and %d more", lead[i], counts[i] - 1);
-    f->axes.items[first] = (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged, NULL};
+    f->axes.items[first] =
+        (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged, NULL, false};
     f->axes.count = first + 1;
 }
 
@@ -324,7 +342,8 @@ struct study_axes study_axes_make(const struct lab_run *const *runs, int count,
     add_axis(&f, STUDY_AXIS_PHASE, "Phase", NULL, false);
     add_axis(&f, STUDY_AXIS_NODE, "NUMA node", NULL, false);
     bool model = lab_value_get(f.options[0], "depth") || lab_value_get(f.options[0], "model");
-    add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, false);
+    if (!add_matrix(&f))
+        add_axis(&f, STUDY_AXIS_MODEL, model ? "Model" : "Workload", NULL, false);
     add_keys(&f);
     merge_settings(&f);
     if (f.axes.count == 0)
@@ -354,6 +373,9 @@ void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str
     if (named || axis->kind == STUDY_AXIS_MODEL || axis->kind == STUDY_AXIS_PHASE ||
         axis->kind == STUDY_AXIS_SETTINGS)
         lab_str_add(out, *value ? value : "–");
+    else if (axis->kind == STUDY_AXIS_MATRIX)
+        lab_str_printf(out, "%s%s%s", axis->bare ? "" : axis->title, axis->bare ? "" : "=",
+                       *value ? value : "–");
     else if (axis->kind != STUDY_AXIS_GPUS)
         lab_str_printf(out, "%s%s %s", axis->title, axis->sizes && axis->sizes[run] > 1 ? "s" : "",
                        value);

@@ -19,6 +19,7 @@ enum study_axis_kind {
     STUDY_AXIS_PHASE,
     STUDY_AXIS_MODEL,
     STUDY_AXIS_KEY,      /* of the workload's options */
+    STUDY_AXIS_MATRIX,   /* of a program's matrix */
     STUDY_AXIS_SETTINGS, /* several of them */
 };
 
@@ -27,6 +28,7 @@ struct study_axis {
     const char *title;         /* "GPU", "NUMA node", "Batch" */
     const char *const *values; /* one for each run; "" = it has none */
     const int *sizes;          /* GPUs of each run, which come first in its order; NULL = none */
+    bool bare;                 /* of a matrix: its values say enough without its title */
 };
 
 struct study_axes {

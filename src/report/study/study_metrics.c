@@ -3,6 +3,8 @@
  * metric of each run. That is what such a study is run for; how fast they were is only half of the
  * answer.
  */
+#include "base/list.h"
+#include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
 #define ROWS_SHOWN 24
@@ -74,7 +76,7 @@ static struct lab_doc_table *add_sheet(struct lab_doc *doc, const struct lab_stu
     open_sheet(study, &sheet, arena);
     struct lab_doc_column *columns =
         lab_arena_alloc(arena, (size_t)sheet.name_count + 1, sizeof *columns);
-    columns[0] = (struct lab_doc_column){.title = "Run", .code = !marked};
+    columns[0] = (struct lab_doc_column){.title = "Run"};
     for (int k = 0; k < sheet.name_count; k++)
         columns[k + 1] = (struct lab_doc_column){.title = marked ? escape(sheet.names[k], arena)
                                                                  : sheet.names[k],
@@ -94,13 +96,47 @@ static struct lab_doc_table *add_sheet(struct lab_doc *doc, const struct lab_stu
     return table;
 }
 
+/* The study with its runs' ids as names: "lr=0.03, optimizer=adam, run 2". */
+static struct lab_study_info name_runs(const struct lab_study_info *study,
+                                       struct lab_arena *arena) {
+    size_t count = (size_t)study->run_count;
+    const struct lab_run **runs = lab_arena_alloc(arena, count + 1, sizeof *runs);
+    struct lab_study_info named = *study;
+    struct lab_study_info_metric *metrics =
+        lab_arena_copy(arena, study->metrics, (size_t)study->metric_count, sizeof *metrics);
+    bool repeated = false;
+    for (size_t i = 0; i < count; i++) {
+        runs[i] = &study->runs[i];
+        repeated |= runs[i]->repeat > 0;
+    }
+    struct study_axes axes = study_axes_make(runs, study->run_count, arena);
+    for (int i = 0; i < study->metric_count; i++) {
+        const char *id = study->metrics[i].run;
+        int found = LAB_FIND(study->runs, study->run_count, id, id);
+        LAB_AUTO(str, name);
+        if (i > 0 && id == study->metrics[i - 1].run) {
+            metrics[i].run = metrics[i - 1].run;
+            continue;
+        }
+        if (found < 0)
+            continue;
+        study_axes_add_name(&axes, found, &name);
+        if (repeated)
+            lab_str_printf(&name, ", run %d", study->runs[found].repeat + 1);
+        metrics[i].run = lab_arena_strdup(arena, name.text);
+    }
+    named.metrics = metrics;
+    return named;
+}
+
 void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study,
                             int rows_most) {
     if (!study->metric_count)
         return;
     lab_doc_gap(doc);
     lab_doc_text(doc, LAB_DOC_PLAIN, "Last reported values:");
-    add_sheet(doc, study, rows_most, false)->more = "There is more of it in report/report.md.";
+    struct lab_study_info named = name_runs(study, lab_doc_arena(doc));
+    add_sheet(doc, &named, rows_most, false)->more = "There is more of it in report/report.md.";
 }
 
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study) {

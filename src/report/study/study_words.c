@@ -328,6 +328,25 @@ static const char *cut_name(const char *name, int columns, bool unicode, struct 
                             name + length - tail);
 }
 
+/* Of a program's matrix by what varies; else the point's own name. */
+static const char *row_name(struct study_digest *digest, const struct study_row *row, int columns,
+                            bool unicode) {
+    struct lab_arena *arena = &digest->arena;
+    size_t rows = (size_t)digest->row_count;
+    const struct lab_run **runs = lab_arena_alloc(arena, rows + 1, sizeof *runs);
+    for (size_t i = 0; i < rows; i++)
+        runs[i] = digest->rows[i].run[0];
+    struct study_axes axes = study_axes_make(runs, digest->row_count, arena);
+    for (int a = 0; a < axes.count; a++) {
+        LAB_AUTO(str, name);
+        if (axes.items[a].kind != STUDY_AXIS_MATRIX)
+            continue;
+        study_axes_add_name(&axes, (int)(row - digest->rows), &name);
+        return lab_arena_strdup(arena, name.text);
+    }
+    return cut_name(row->name, columns, unicode, arena);
+}
+
 void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
                       struct lab_str *out) {
     study_add_counts(digest->study, digest->state_counts, digest->invalid, out);
@@ -342,8 +361,7 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
             size_t from = out->length;
             study_add_rate(out, ends[k]->rate, range->unit);
             lab_text_keep(out, from);
-            lab_str_printf(out, " (%s)",
-                           cut_name(ends[k]->name, name_columns, unicode, &digest->arena));
+            lab_str_printf(out, " (%s)", row_name(digest, ends[k], name_columns, unicode));
         }
     }
     lab_str_add(out, ".");

@@ -272,6 +272,9 @@ static inline void fixture_programs(struct fixture *f) {
     for (int i = 0; i < 3; i++) {
         struct lab_run *run = fixture_plan(f, 0, 1, 0, labels[i]);
         run->workload = "command";
+        run->options =
+            lab_arena_printf(&f->arena, "{\"matrix\": {\"max_iters\": 500, \"optimizer\": \"%s\"}}",
+                             labels[i] + strlen("optimizer"));
         run->iterations = 1;
         run->warmup_iterations = 0;
         fixture_done(f, run, 0.25 - 0.05 * i, "", "");

@@ -1,0 +1,22 @@
+/* model/metric_name.h: what the name of a program's metric says: which way it is better, whether it
+ * is a rate, and how soon it is shown. */
+#pragma once
+
+#include <stdbool.h>
+
+struct lab_value;
+
+enum lab_direction { LAB_DIRECTION_NONE, LAB_DIRECTION_HIGHER, LAB_DIRECTION_LOWER };
+
+/*
+ * Which way the metric is better: as `settings` has it, the option `metrics` of the program's run
+ * (direction: {score_x: lower}; NULL = it has none); else by the words of its name.
+ */
+enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings);
+
+/* "tokens_per_s", "it/s", or anything in a unit per second: a run's is the mean of its values. */
+bool lab_metric_name_is_rate(const char *name, const char *unit);
+
+/* Small = first: validation before training, a loss before other qualities, then rates; learning
+ * rates, times and counters last. */
+int lab_metric_name_place(const char *name, const char *unit);

@@ -1,0 +1,27 @@
+/*
+ * model/setting.h: what a run of the user's program is called: by the keys of its matrix that vary
+ * in the study, "lr=0.03, optimizer=adam"; by the word alone, "adam", where one key varies and its
+ * values are words. Ids and files keep their long names.
+ */
+#pragma once
+
+#include "base/mem.h"
+#include "base/value.h"
+
+struct lab_settings {
+    const char **keys; /* those that vary, in the matrix's order */
+    int key_count;
+    const char **values; /* run × key; "" = the run has none */
+    int run_count;
+    bool bare; /* one key, whose values are all words */
+};
+
+/* `options`: each run's, a map; NULL = unknown. A run without a matrix makes no setting. */
+struct lab_settings lab_settings_make(const struct lab_value *const *options, int count,
+                                      struct lab_arena *arena);
+
+/* "adam", "lr=0.03, optimizer=adam"; "" = nothing varies. */
+const char *lab_setting_name(const struct lab_settings *settings, int run, struct lab_arena *arena);
+/* "optimizer=adam" of one key; the value alone where that is enough. */
+const char *lab_setting_value(const struct lab_settings *settings, int run, int key,
+                              struct lab_arena *arena);
