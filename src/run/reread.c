@@ -205,7 +205,11 @@ static int replace_all(struct rereading *all) {
     lab_failpoint("before-reread-commit");
     if (lab_store_reread_end(all->store, result == 0, all->err) < 0 || result < 0)
         return -1;
-    return lab_study_write_results(all->store, all->request->folder, study.name, all->err);
+    struct lab_results_metrics *metrics = lab_results_metrics_open();
+    result =
+        lab_study_write_results(all->store, all->request->folder, study.name, metrics, all->err);
+    lab_results_metrics_close(metrics);
+    return result;
 }
 
 int lab_reread(const struct lab_reread_request *request, struct lab_arena *arena,

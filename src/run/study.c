@@ -91,14 +91,14 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
 /* --- files that follow the store --- */
 
 int lab_study_write_results(struct lab_store *store, const char *folder, const char *name,
-                            struct lab_err *err) {
+                            struct lab_results_metrics *metrics, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, text);
     struct lab_run *runs;
     int count;
     if (lab_store_runs(store, &arena, &runs, &count, err) < 0)
         return -1;
-    lab_results_write(runs, count, &text);
+    lab_results_write(runs, count, store, metrics, &text);
     lab_failpoint("before-results");
     if (lab_file_write_atomic(lab_arena_printf(&arena, "%s/results.json", folder), text.text,
                               text.length, err) < 0)
@@ -113,7 +113,10 @@ int lab_study_write_results(struct lab_store *store, const char *folder, const c
 
 static int write_results(struct lab_study *study, struct lab_err *err) {
     int64_t start_ns = lab_clock_now(lab_clock_system());
-    int result = lab_study_write_results(study->store, study->folder.path, study->plan.study, err);
+    if (!study->metrics)
+        study->metrics = lab_results_metrics_open();
+    int result = lab_study_write_results(study->store, study->folder.path, study->plan.study,
+                                         study->metrics, err);
     study->written_ns = lab_clock_now(lab_clock_system());
     study->write_cost_ns = study->written_ns - start_ns;
     study->stale = result < 0;
@@ -365,6 +368,7 @@ void lab_study_close(struct lab_study *study) {
     if (!study->stale)
         give_room(study); /* before the database becomes one file, which takes space, too */
     lab_store_close(study->store);
+    lab_results_metrics_close(study->metrics);
     lab_lease_release(&study->lease);
     lab_file_close(&study->log_fd);
     lab_folder_close(&study->folder);

@@ -27,12 +27,15 @@ struct lab_study_request {
     const char *machine_json;     /* the content of machine.json */
 };
 
+struct lab_results_metrics; /* store/study/results.h */
+
 struct lab_study {
     struct lab_plan plan; /* with the seed that the folder remembers */
     const struct lab_machine *machine;
     const char *command;
     struct lab_folder folder;
     struct lab_store *store;
+    struct lab_results_metrics *metrics; /* what runs reported, for results.json */
     int64_t epoch;
     struct lab_runner_item *items; /* what is left to do, in its order */
     int item_count;
@@ -50,9 +53,12 @@ struct lab_study {
 int lab_study_open(const struct lab_study_request *request, struct lab_arena *arena,
                    struct lab_study *ret_study, struct lab_err *err);
 
-/* Writes results.json and experiment_summary.json of the study of this name from its store. */
+/*
+ * Writes results.json and experiment_summary.json of the study of this name from its store;
+ * `metrics` keeps what was read of runs that are done, for the next time.
+ */
 int lab_study_write_results(struct lab_store *store, const char *folder, const char *name,
-                            struct lab_err *err);
+                            struct lab_results_metrics *metrics, struct lab_err *err);
 
 /* Accepts a zeroed one. Files are up to date and the database is one file again. */
 void lab_study_close(struct lab_study *study);

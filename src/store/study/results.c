@@ -4,7 +4,7 @@
  * Every run has every field, so that a table can be made of them without a look at each; null =
  * there is no such figure. A field's value stands on one line.
  */
-#include "store/study/results.h"
+#include "store/study/results_internal.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -225,14 +225,19 @@ void lab_results_add_run(const struct lab_run *run, struct lab_doc_tree *tree) {
         lab_doc_tree_value(tree, map->keys[i], map->items[i]);
 }
 
-void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out) {
+void lab_results_write(const struct lab_run *runs, int count, struct lab_store *store,
+                       struct lab_results_metrics *metrics, struct lab_str *out) {
     struct lab_doc_tree tree = {.out = out};
     lab_doc_tree_begin(&tree, NULL, '[', LAB_DOC_BROKEN);
     for (int i = 0; i < count; i++) {
+        LAB_AUTO(arena, arena);
         if (!has_ended(&runs[i]))
             continue;
         lab_doc_tree_begin(&tree, NULL, '{', LAB_DOC_BROKEN);
         lab_results_add_run(&runs[i], &tree);
+        if (metrics)
+            lab_doc_tree_value(&tree, "metric_summary",
+                               results_metrics(metrics, store, &runs[i], &arena));
         lab_doc_tree_end(&tree);
     }
     lab_doc_tree_end(&tree);

@@ -14,8 +14,18 @@
 /* One run, in any state. */
 struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *arena);
 
-/* Appends the whole of results.json. */
-void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out);
+/*
+ * What runs reported, as results.json has it: a map for each metric and rank with `last` and `best`
+ * (null where no direction is better), `min`, `max`, their steps and the number of values. Those of
+ * a run that is done are read once.
+ */
+struct lab_results_metrics;
+struct lab_results_metrics *lab_results_metrics_open(void);
+void lab_results_metrics_close(struct lab_results_metrics *metrics); /* accepts NULL */
+
+/* Appends the whole of results.json; `metrics` NULL = without what runs reported. */
+void lab_results_write(const struct lab_run *runs, int count, struct lab_store *store,
+                       struct lab_results_metrics *metrics, struct lab_str *out);
 
 /* One run's fields, into the map that is open. */
 void lab_results_add_run(const struct lab_run *run, struct lab_doc_tree *tree);

@@ -157,7 +157,7 @@ static struct lab_value *write_and_read(const struct lab_run *runs, int count) {
     struct lab_str text;
     struct lab_value *value = NULL;
     lab_str_init(&text);
-    lab_results_write(runs, count, &text);
+    lab_results_write(runs, count, NULL, NULL, &text);
     assert_works(lab_json_parse(text.text, text.length, "results.json", &arena, &value, &err));
     lab_str_release(&text);
     return value;
@@ -242,6 +242,48 @@ LAB_TEST(a_summary_of_simulated_time_says_so) {
     expect(lab_results_summary("quick_test", &run, 1, &arena), "simulated", "true");
 }
 
+/* Given a program's metrics, then each has its last and its best value, where one is better. */
+LAB_TEST(metrics_have_a_last_and_a_best) {
+    static const struct {
+        const char *name;
+        double values[3], best, best_step;
+    } cases[] = {{"val_loss", {3, 1, 2}, 1, 20},
+                 {"accuracy", {0.5, 0.25, NAN}, 0.5, 10},
+                 {"gamma", {1, 2, 3}, NAN, NAN}};
+    LAB_AUTO(str, text);
+    struct lab_results_metrics *metrics = lab_results_metrics_open();
+    struct lab_store *store = create(path);
+    struct lab_value *value;
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 3; i++) {
+            struct lab_store_metric metric = {cases[c].name,      "", 0,
+                                              cases[c].values[i], 5,  10 * (i + 1)};
+            assert_works(lab_store_add_metric(store, 1, &metric, &err));
+        }
+    struct lab_run run = done_run();
+    run.number = 1;
+    for (int again = 0; again < 2; again++) { /* the second time from what was kept */
+        lab_str_clear(&text);
+        lab_results_write(&run, 1, store, metrics, &text);
+        assert_works(lab_json_parse(text.text, text.length, "results.json", &arena, &value, &err));
+        const struct lab_value *list = lab_value_get(value->items[0], "metric_summary");
+        assert_int_equal(list->count, 3);
+        for (int c = 0; c < 3; c++) {
+            double best = lab_value_get_number(list->items[c], "best"),
+                   step = lab_value_get_number(list->items[c], "best_step");
+            assert_string_equal(lab_value_get_text(list->items[c], "name", ""), cases[c].name);
+            assert_true(best == cases[c].best || (isnan(best) && isnan(cases[c].best)));
+            assert_true(step == cases[c].best_step || isnan(cases[c].best_step));
+            assert_float_equal(lab_value_get_number(list->items[c], "last_step"), 30, 0);
+        }
+    }
+    lab_results_metrics_close(metrics);
+    lab_store_close(store);
+}
+
 LAB_TEST(thousands_of_runs_are_written) {
     enum { COUNT = 2000 };
     struct lab_run *runs = lab_arena_alloc(&arena, COUNT, sizeof *runs);
@@ -250,7 +292,7 @@ LAB_TEST(thousands_of_runs_are_written) {
     struct lab_str text;
     lab_str_init(&text);
     int64_t start_ns = lab_clock_now(lab_clock_system());
-    lab_results_write(runs, COUNT, &text);
+    lab_results_write(runs, COUNT, NULL, NULL, &text);
     int64_t written_ns = lab_clock_now(lab_clock_system());
     struct lab_value *summary = lab_results_summary("x", runs, COUNT, &arena);
     int64_t end_ns = lab_clock_now(lab_clock_system());
