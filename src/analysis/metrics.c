@@ -1,173 +1,260 @@
 /*
- * metrics.c: `gpulab analyze metrics`: what programs of the user's own reported last (test_matrix),
- * by setting, compared with the first setting, and the memory that it takes.
+ * metrics.c: `gpulab analyze metrics`: what programs of the user's own reported (test_matrix), by
+ * setting: which is best by the objective, what it takes, and the curves.
  */
+#include "analysis/metrics/metrics.h"
 #include "analysis/analysis_words.h"
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 
 #include "base/list.h"
 #include "base/str.h"
-#include "model/reported_metric.h"
 
 #include <math.h>
+#include <string.h>
 
 #define METRICS_MOST 64
-#define SERIES_MOST  8 /* settings that have a colour of their own */
-#define MIB_OF_GIB   1024.0
 
-enum direction {
-    EITHER = LAB_DIRECTION_NONE,
-    HIGHER = LAB_DIRECTION_HIGHER,
-    LOWER = LAB_DIRECTION_LOWER
+struct metrics_config {
+    const char *objective;
 };
 
-/* As the study's runs say, or by the metric's name. */
-static enum direction better_of(const char *name, const struct lab_study_table *study) {
-    const struct lab_value *settings = NULL;
-    for (int i = 0; i < study->run_count && !settings; i++)
-        settings = lab_value_get(study->runs[i].options, "metrics");
-    return (enum direction)lab_metric_direction(name, settings);
+static const struct lab_option metrics_options[] = {
+    {"objective", LAB_OPTION_STRING, offsetof(struct metrics_config, objective),
+     .value_name = "METRIC",
+     .help =
+         "what settings are chosen by: a metric, or METRIC:min, METRIC:max; as the study has it "
+         "if not given"},
+    {NULL},
+};
+
+/* --- which metric counts --- */
+
+const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena) {
+    return *metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
+                         : metric->name;
+}
+
+static int place_of(const struct metrics_metric *metric) {
+    return lab_metric_name_place(metric->name, metric->unit);
+}
+
+int metrics_objective(struct metrics_metric *metrics, int count, const char *asked) {
+    int best = -1;
+    const char *colon = asked ? strrchr(asked, ':') : NULL;
+    bool most = colon && strcmp(colon, ":max") == 0, least = colon && strcmp(colon, ":min") == 0;
+    size_t length = most || least ? (size_t)(colon - asked) : asked ? strlen(asked) : 0;
+    for (int i = 0; i < count; i++) {
+        if (asked && strlen(metrics[i].name) == length &&
+            strncmp(metrics[i].name, asked, length) == 0) {
+            if (most || least)
+                metrics[i].better = most ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_LOWER;
+            return i;
+        }
+        if (!asked && metrics[i].better != LAB_DIRECTION_NONE &&
+            (best < 0 || place_of(&metrics[i]) < place_of(&metrics[best])))
+            best = i;
+    }
+    return best;
 }
 
 /* --- what they reported --- */
 
-struct setting { /* one point of the matrix */
-    const struct lab_study_point *point;
-    const char *name;
-    double value, low, high; /* median over its runs, with its interval; NaN = none */
-    int runs;
-    double memory_mib;       /* median of its runs; NaN = unknown */
-    struct lab_claim change; /* "metrics.setting": against the first setting */
-};
-
-static const struct lab_field setting_fields[] = {
-    LAB_FIELD(struct setting, name, "setting", "Setting", LAB_UNIT_TEXT),
-    LAB_FIELD(struct setting, value, "value", "Last value", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct setting, low, "low", "From", LAB_UNIT_NUMBER, .optional = true),
-    LAB_FIELD(struct setting, high, "high", "To", LAB_UNIT_NUMBER, .optional = true),
-    LAB_FIELD(struct setting, runs, "runs", "Runs", LAB_UNIT_COUNT),
-    LAB_FIELD(struct setting, memory_mib, "peak_memory_mib", "Peak memory", LAB_UNIT_MEBIBYTES,
-              .optional = true),
-    LAB_FIELD(struct setting, change, "change", "Change", LAB_UNIT_CHANGE),
-};
-
-struct metric {
-    const char *name, *unit;
-    enum direction better;
-    struct setting *settings; /* those that reported it, the best first */
-    int count;
-    const char *best; /* by a claim; the first setting where none is better; NULL = unknown */
+static const struct lab_field value_fields[] = {
+    LAB_FIELD(struct metrics_value, name, "setting", "Setting", LAB_UNIT_TEXT),
+    LAB_FIELD(struct metrics_value, last, "value", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct metrics_value, low, "low", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct metrics_value, high, "high", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct metrics_value, memory_mib, "peak_memory_mib", NULL, LAB_UNIT_MEBIBYTES),
+    LAB_FIELD(struct metrics_value, cell, "mean", NULL, LAB_UNIT_NUMBER, .with_interval = true),
+    LAB_FIELD(struct metrics_value, text, NULL, "Value", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct metrics_value, runs, "runs", "Runs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct metrics_value, change, "change", "Change", LAB_UNIT_CHANGE),
 };
 
 static const struct lab_field metric_fields[] = {
-    LAB_FIELD(struct metric, count, "settings", "Settings", LAB_UNIT_COUNT),
-    LAB_FIELD(struct metric, best, "best", "Use", LAB_UNIT_TEXT, "Use"),
+    LAB_FIELD(struct metrics_metric, count, "settings", "Settings", LAB_UNIT_COUNT),
+    LAB_FIELD(struct metrics_metric, best, "best", "Use", LAB_UNIT_TEXT),
 };
 
-/* Of all ranks that reported it, the mean. */
-static double value_of(const struct lab_study_run *run, const void *name) {
+double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric) {
     double sum = 0;
     int count = 0;
-    for (int i = 0; i < run->metric_count; i++)
-        if (lab_str_equal(run->metrics[i].name, name) && isfinite(run->metrics[i].value)) {
-            sum += run->metrics[i].value;
+    for (int i = 0; i < run->metric_count; i++) {
+        const struct lab_study_metric *said = &run->metrics[i];
+        double mean = said->curve.sum / (double)said->curve.finite;
+        double value = metric->rate && said->curve.finite > 0 ? mean : said->value;
+        if (lab_str_equal(said->name, metric->name) && isfinite(value)) {
+            sum += value;
             count++;
         }
+    }
     return count ? sum / count : (double)NAN;
 }
 
-/* Of the GPUs where any was sampled, else of the program itself. */
-static double memory_of(const struct lab_study_run *run, bool of_gpu) {
-    return of_gpu ? run->result->gpu_memory_peak_mb : run->result->peak_memory_mb;
+static double contrast_value(const struct lab_study_run *run, const void *metric) {
+    return metrics_run_value(run, metric);
 }
 
-static bool has_gpu_memory(const struct lab_study_table *study) {
-    for (int i = 0; i < study->run_count; i++)
-        if (!isnan(memory_of(&study->runs[i], true)))
+static bool is_lost(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    for (int i = 0; i < run->metric_count; i++)
+        if (lab_str_equal(run->metrics[i].name, metric->name) && !isfinite(run->metrics[i].value))
             return true;
     return false;
 }
 
-static struct setting describe(const struct lab_study_point *point, const char *name, bool of_gpu,
-                               struct lab_arena *arena) {
+static void describe_last(const struct metrics_metric *metric, bool of_gpu,
+                          struct metrics_value *made, struct lab_arena *arena) {
+    const struct lab_study_point *point = &made->setting->point;
+    struct metrics_metric last = {.name = metric->name}; /* of a rate, too */
     double *values = lab_arena_alloc(arena, (size_t)point->count, sizeof *values),
            *memory = lab_arena_alloc(arena, (size_t)point->count, sizeof *memory);
     size_t count = 0, memory_count = 0;
     for (int i = 0; i < point->count; i++) {
-        values[count] = value_of(point->runs[i], name);
+        values[count] = metrics_run_value(point->runs[i], &last);
         count += !isnan(values[count]);
-        memory[memory_count] = memory_of(point->runs[i], of_gpu);
+        memory[memory_count] = metrics_memory_all(point->runs[i], of_gpu);
         memory_count += !isnan(memory[memory_count]);
     }
     struct lab_analysis_summary summary = lab_analysis_summarize(values, count);
-    return (struct setting){.point = point,
-                            .name = lab_study_point_model(point, arena),
-                            .value = summary.median,
-                            .low = count > 1 ? summary.low : (double)NAN,
-                            .high = count > 1 ? summary.high : (double)NAN,
-                            .runs = (int)count,
-                            .memory_mib = lab_analysis_summarize(memory, memory_count).median};
+    made->last = summary.median;
+    made->low = count > 1 ? summary.low : (double)NAN;
+    made->high = count > 1 ? summary.high : (double)NAN;
+    made->memory_mib = lab_analysis_summarize(memory, memory_count).median;
 }
 
-/* The first setting of the study is the reference. */
-static void compare(struct metric *metric, struct lab_arena *arena) {
+static struct metrics_value describe(const struct metrics_setting *setting, bool of_gpu,
+                                     const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct lab_study_point *point = &setting->point;
+    double *values = lab_arena_alloc(arena, (size_t)point->count, sizeof *values);
+    size_t count = 0;
+    struct metrics_value made = {.setting = setting, .name = setting->name};
+    for (int i = 0; i < point->count; i++) {
+        values[count] = metrics_run_value(point->runs[i], metric);
+        count += !isnan(values[count]);
+        made.lost += is_lost(point->runs[i], metric);
+    }
+    made.runs = (int)count;
+    made.cell = metrics_cell(values, (int)count, arena);
+    made.text = metrics_cell_text(&made.cell, LAB_UNIT_NUMBER, arena);
+    made.value = made.cell.value;
+    describe_last(metric, of_gpu, &made, arena);
+    return made;
+}
+
+/* --- comparisons --- */
+
+static double *values_of(const struct metrics_setting *setting, const struct metrics_metric *metric,
+                         struct lab_arena *arena) {
+    double *values = lab_arena_alloc(arena, (size_t)setting->point.count, sizeof *values);
+    for (int i = 0; i < setting->point.count; i++)
+        values[i] = metrics_run_value(setting->point.runs[i], metric);
+    return values;
+}
+
+/* Repeats of one study are blocks; those of two have nothing in common. */
+static struct lab_claim contrast(const struct metrics_setting *base,
+                                 const struct metrics_setting *other,
+                                 const struct metrics_metric *metric, const char *kind,
+                                 struct lab_arena *arena) {
+    struct lab_claim claim;
+    if (base->study == other->study) {
+        struct lab_contrast pair = {.arena = arena, .value = contrast_value, .context = metric};
+        lab_contrast_add_pair(&pair, &base->point, &other->point, 1);
+        claim = lab_claim_estimate(&pair, LAB_STUDY_RATE);
+    } else {
+        claim = lab_claim_from_samples(values_of(base, metric, arena), base->point.count,
+                                       values_of(other, metric, arena), other->point.count);
+        lab_claim_add_scope(&claim, base->name, arena);
+        lab_claim_add_scope(&claim, other->name, arena);
+    }
+    return lab_claim_named(claim, kind, other->name, base->name, metric->name);
+}
+
+static bool is_gain(const struct metrics_metric *metric, const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_YES &&
+           (metric->better == LAB_DIRECTION_HIGHER ? claim->effect > 0 : claim->effect < 0);
+}
+
+/* Values are in the planned order: the first one is the reference. */
+static void compare(struct metrics_metric *metric, struct lab_arena *arena) {
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count, sizeof *claims);
+    double most = 0;
     for (int i = 0; i < metric->count; i++) {
-        struct setting *setting = &metric->settings[i];
-        struct lab_contrast contrast = {.arena = arena, .value = value_of, .context = metric->name};
-        if (i > 0)
-            lab_contrast_add_pair(&contrast, metric->settings[0].point, setting->point, 1);
-        setting->change =
-            lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), "metrics.setting",
-                            setting->name, metric->settings[0].name, metric->name);
-        claims[i] = &setting->change;
+        struct metrics_value *value = &metric->values[i];
+        value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
+                                        metric->values[0].name, metric->name);
+        if (i > 0 && metric->better != LAB_DIRECTION_NONE)
+            value->change = contrast(metric->values[0].setting, value->setting, metric,
+                                     "metrics.setting", arena);
+        claims[i] = &value->change;
     }
     lab_claim_adjust(claims, metric->count);
-    double most = 0;
-    metric->best = metric->better == EITHER ? NULL : metric->settings[0].name;
-    for (int i = 1; i < metric->count && metric->best; i++) {
-        double gain = metric->settings[i].change.effect * (metric->better == HIGHER ? 1 : -1);
-        if (metric->settings[i].change.verdict == LAB_CLAIM_YES && gain > most) {
-            most = gain;
-            metric->best = metric->settings[i].name;
+    bool known = metric->better != LAB_DIRECTION_NONE;
+    for (int i = 1; i < metric->count; i++) {
+        const struct lab_claim *change = &metric->values[i].change;
+        known &= change->verdict == LAB_CLAIM_YES || change->verdict == LAB_CLAIM_NO;
+        if (is_gain(metric, change) && fabs(change->effect) > most) {
+            most = fabs(change->effect);
+            metric->best = metric->values[i].name;
         }
     }
+    if (!metric->best && known)
+        metric->best = metric->values[0].name;
 }
 
-static struct metric make_metric(const struct lab_study_metric *said,
-                                 const struct lab_study_table *study,
-                                 const struct lab_study_point *points, int point_count,
-                                 struct lab_arena *arena) {
-    struct metric metric = {.name = said->name,
-                            .unit = said->unit ? said->unit : "",
-                            .better = better_of(said->name, study)};
-    for (int i = 0; i < point_count; i++) {
-        struct setting setting = describe(&points[i], said->name, has_gpu_memory(study), arena);
-        if (setting.runs > 0)
-            LAB_ADD(metric.settings, metric.count, arena) = setting;
+/* The best value against the next: whether the choice matters. */
+static void compare_lead(struct metrics_metric *metric, struct lab_arena *arena) {
+    LAB_SORT(metric->values, metric->count,
+             LAB_LIST_KEY(metric->values, value, metric->better == LAB_DIRECTION_HIGHER));
+    metric->lead = lab_claim_none;
+    if (metric->count > 1 && metric->better != LAB_DIRECTION_NONE)
+        metric->lead = contrast(metric->values[1].setting, metric->values[0].setting, metric,
+                                "metrics.best", arena);
+}
+
+/* As a study says, or by the metric's name. */
+static enum lab_direction better_of(const char *name, const struct metrics_settings *settings) {
+    const struct lab_value *said = NULL;
+    for (int i = 0; i < settings->count && !said; i++)
+        said = lab_value_get(settings->items[i].point.runs[0]->options, "metrics");
+    return lab_metric_direction(name, said);
+}
+
+static struct metrics_metric make_metric(const struct lab_study_metric *said,
+                                         const struct metrics_settings *settings,
+                                         struct lab_arena *arena) {
+    struct metrics_metric metric = {.name = said->name,
+                                    .unit = said->unit ? said->unit : "",
+                                    .better = better_of(said->name, settings),
+                                    .rate = lab_metric_name_is_rate(said->name, said->unit)};
+    if (metric.rate && metric.better == LAB_DIRECTION_NONE)
+        metric.better = LAB_DIRECTION_HIGHER;
+    for (int i = 0; i < settings->count; i++) {
+        struct metrics_value value =
+            describe(&settings->items[i], settings->of_gpu, &metric, arena);
+        metric.lost += value.lost;
+        if (value.runs > 0)
+            LAB_ADD(metric.values, metric.count, arena) = value;
     }
-    if (metric.count == 0)
-        return metric;
-    compare(&metric, arena);
-    LAB_SORT(metric.settings, metric.count,
-             LAB_LIST_KEY(metric.settings, value, metric.better == HIGHER));
     return metric;
 }
 
-static int find_metrics(const struct lab_study_table *study, struct lab_arena *arena,
-                        struct metric **ret_metrics) {
-    struct lab_study_point *points;
-    int point_count = lab_study_points(study, arena, &points), count = 0;
-    struct metric *metrics = NULL;
-    for (int i = 0; i < study->run_count; i++)
-        for (int m = 0; m < study->runs[i].metric_count && study->runs[i].used; m++) {
-            const struct lab_study_metric *said = &study->runs[i].metrics[m];
-            if (count == METRICS_MOST || LAB_FIND(metrics, count, name, said->name) >= 0)
-                continue;
-            struct metric metric = make_metric(said, study, points, point_count, arena);
-            if (metric.count > 0)
-                LAB_ADD(metrics, count, arena) = metric;
+static int find_metrics(const struct metrics_settings *settings, struct lab_arena *arena,
+                        struct metrics_metric **ret_metrics) {
+    struct metrics_metric *metrics = NULL;
+    int count = 0;
+    for (int i = 0; i < settings->count; i++)
+        for (int r = 0; r < settings->items[i].point.count; r++) {
+            const struct lab_study_run *run = settings->items[i].point.runs[r];
+            for (int m = 0; m < run->metric_count; m++) {
+                const struct lab_study_metric *said = &run->metrics[m];
+                if (count == METRICS_MOST || LAB_FIND(metrics, count, name, said->name) >= 0)
+                    continue;
+                struct metrics_metric metric = make_metric(said, settings, arena);
+                if (metric.count > 0)
+                    LAB_ADD(metrics, count, arena) = metric;
+            }
         }
     *ret_metrics = metrics;
     return count;
@@ -175,134 +262,246 @@ static int find_metrics(const struct lab_study_table *study, struct lab_arena *a
 
 /* --- words --- */
 
-static const char *value_text(const struct metric *metric, double value, struct lab_arena *arena) {
+static const char *value_text(const struct metrics_metric *metric, double value,
+                              struct lab_arena *arena) {
     return lab_arena_printf(arena, "%.4g%s%s", value, *metric->unit ? " " : "", metric->unit);
 }
 
-/* What a claim says of the best; else the range of the values. */
-static const char *make_answer(const struct metric *metric, struct lab_arena *arena) {
-    const struct setting *best = &metric->settings[0], *last = &metric->settings[metric->count - 1];
-    const char *from = value_text(metric, best->value, arena),
-               *to = value_text(metric, last->value, arena);
-    double bound = 0;
-    int same = 0, fewest = best->runs;
-    for (int i = 0; i < metric->count; i++) {
-        const struct setting *setting = &metric->settings[i];
-        if (setting->change.verdict == LAB_CLAIM_YES && setting->name == metric->best)
-            return lab_arena_printf(arena, "%s.", lab_claim_sentence(&setting->change, arena));
-        same += setting->change.verdict == LAB_CLAIM_NO;
-        bound = fmax(bound, setting->change.bound); /* fmax passes NaN over */
-        fewest = setting->runs < fewest ? setting->runs : fewest;
+static int fewest_runs(const struct metrics_metric *metric) {
+    int fewest = metric->values[0].runs;
+    for (int i = 1; i < metric->count; i++)
+        fewest = metric->values[i].runs < fewest ? metric->values[i].runs : fewest;
+    return fewest;
+}
+
+/* Where no claim is certain: the range of the values. */
+static const char *range_words(const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct metrics_value *best = &metric->values[0],
+                               *last = &metric->values[metric->count - 1];
+    int fewest = fewest_runs(metric);
+    if (best->value == last->value)
+        return lab_arena_printf(arena, "%s: %s in all %d settings (%d run%s each).", metric->name,
+                                value_text(metric, best->value, arena), metric->count, fewest,
+                                fewest == 1 ? "" : "s");
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).", metric->name,
+                            value_text(metric, best->value, arena), best->name,
+                            value_text(metric, last->value, arena), last->name,
+                            metric->better == LAB_DIRECTION_NONE ? "no direction is better"
+                            : fewest < 2                         ? "no verdict"
+                                                                 : "inconclusive",
+                            fewest, fewest == 1 ? "" : "s");
+}
+
+/* How the best value compares with the next one, where the headline compares it with another. */
+static const char *lead_words(const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct lab_claim *lead = &metric->lead;
+    if (lead->verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, " No difference larger than %.1f%% to the next, %s.",
+                                lab_words_bound_percent(lead->bound), lead->reference);
+    if (lead->verdict == LAB_CLAIM_INCONCLUSIVE)
+        return lab_arena_printf(arena, " Against the next, %s: inconclusive.", lead->reference);
+    return "";
+}
+
+/* The worst of those that are certainly worse than the first setting; NULL = none is. */
+static const struct lab_claim *certain_loss(const struct metrics_metric *metric) {
+    const struct lab_claim *worst = NULL;
+    for (int i = 1; i < metric->count; i++) {
+        const struct lab_claim *change = &metric->values[i].change;
+        if (change->verdict == LAB_CLAIM_YES && !is_gain(metric, change))
+            worst = change;
     }
+    return worst;
+}
+
+static const char *make_answer(const struct metrics_metric *metric, struct lab_arena *arena) {
+    double bound = 0;
+    int same = 0;
     if (metric->count == 1)
-        return lab_arena_printf(arena, "%s: %s with %s, the only setting.", metric->name, from,
-                                best->name);
+        return lab_arena_printf(arena, "%s: %s with %s, the only setting.", metric->name,
+                                value_text(metric, metric->values[0].value, arena),
+                                metric->values[0].name);
+    if (is_gain(metric, &metric->lead))
+        return lab_arena_printf(arena, "%s.", lab_claim_sentence(&metric->lead, arena));
+    for (int i = 0; i < metric->count; i++) {
+        const struct lab_claim *change = &metric->values[i].change;
+        if (change->verdict == LAB_CLAIM_YES && metric->values[i].name == metric->best)
+            return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(change, arena),
+                                    i == 0 ? lead_words(metric, arena) : "");
+        same += change->verdict == LAB_CLAIM_NO;
+        bound = fmax(bound, change->bound); /* fmax passes NaN over */
+    }
+    const struct lab_claim *worst = certain_loss(metric);
+    if (worst && lab_str_equal(worst->reference, metric->values[0].name))
+        return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(worst, arena),
+                                lead_words(metric, arena));
+    if (worst)
+        return lab_arena_printf(arena, "%s. No setting is certainly better than %s.",
+                                lab_claim_sentence(worst, arena), worst->reference);
     if (same == metric->count - 1)
         return lab_arena_printf(arena,
                                 "No difference larger than %.1f%% in %s between %d settings.",
                                 lab_words_bound_percent(bound), metric->name, metric->count);
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).", metric->name,
-                            from, best->name, to, last->name,
-                            metric->better == EITHER ? "no direction is better"
-                            : fewest < 2             ? "no verdict"
-                                                     : "inconclusive",
-                            fewest, fewest == 1 ? "" : "s");
+    return range_words(metric, arena);
 }
 
-/* --- memory and what it is spent for --- */
-
-/* The first that shows how good a setting is: an accuracy before a loss. */
-static const struct metric *find_quality(const struct metric *metrics, int count) {
-    for (int i = 0; i < count; i++)
-        if (metrics[i].better == HIGHER)
-            return &metrics[i];
-    for (int i = 0; i < count; i++)
-        if (metrics[i].better == LOWER)
-            return &metrics[i];
-    return NULL;
-}
-
-struct run_row {
-    double memory, value;
-    const char *setting;
-};
-
-static const struct lab_field run_fields[] = {
-    LAB_FIELD(struct run_row, memory, "memory", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct run_row, value, "value", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct run_row, setting, "setting", NULL, LAB_UNIT_TEXT),
-};
-
-static void add_chart(struct lab_analysis_result *result, const struct metric *metric,
-                      const struct lab_study_table *study, struct lab_arena *arena) {
-    bool of_gpu = has_gpu_memory(study);
-    double most = 0;
-    struct run_row *rows = NULL;
-    int count = 0;
-    for (int i = 0; i < metric->count; i++)
-        most = fmax(most, metric->settings[i].memory_mib); /* fmax passes NaN over */
-    double unit_mib = most >= MIB_OF_GIB ? MIB_OF_GIB : 1;
-    for (int i = 0; i < metric->count; i++)
-        for (int k = 0; k < metric->settings[i].point->count; k++) {
-            const struct lab_study_run *run = metric->settings[i].point->runs[k];
-            bool shared = metric->count > SERIES_MOST && i >= SERIES_MOST - 1;
-            LAB_ADD(rows, count, arena) =
-                (struct run_row){memory_of(run, of_gpu) / unit_mib, value_of(run, metric->name),
-                                 shared ? "others" : metric->settings[i].name};
-        }
-    struct lab_chart chart = {
-        .name = "memory_vs_accuracy_scatter",
-        .title = lab_arena_printf(arena, "Memory and %s", metric->name),
-        .caption = lab_arena_printf(arena, "A point for each run; %s and to the left is better.",
-                                    metric->better == HIGHER ? "up" : "down"),
-        .simulated = study->simulated};
-    struct lab_chart_panel *panel = lab_chart_add_panel(
-        &chart, NULL,
-        lab_axis(lab_arena_printf(arena, "Peak memory of the %s [%s]", of_gpu ? "GPUs" : "program",
-                                  unit_mib > 1 ? "GiB" : "MiB")),
-        lab_axis(*metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
-                               : metric->name),
-        arena);
-    lab_rows_add_series(panel, &LAB_ROWS(run_fields, rows, count), "memory", "value", "setting",
-                        LAB_CHART_POINTS, arena);
-    if (panel->series_count > 0)
-        lab_analysis_add_chart(result, chart, arena);
+static void note_lost(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                      struct lab_arena *arena) {
+    if (metric->lost > 0)
+        lab_analysis_note(&result->notes, arena,
+                          "%s ended as NaN or infinite in %d run%s, left out of its values.",
+                          metric->name, metric->lost, metric->lost == 1 ? "" : "s");
 }
 
 /* --- the whole --- */
 
+/* For the picture of memory: an accuracy before a loss. */
+static const struct metrics_metric *find_quality(const struct metrics_metric *metrics, int count) {
+    for (int i = 0; i < count; i++)
+        if (metrics[i].better == LAB_DIRECTION_HIGHER && !metrics[i].rate)
+            return &metrics[i];
+    for (int i = 0; i < count; i++)
+        if (metrics[i].better == LAB_DIRECTION_LOWER)
+            return &metrics[i];
+    return NULL;
+}
+
+static void add_part(struct lab_analysis_result *result, const struct metrics_settings *settings,
+                     const struct metrics_metric *metrics, int count, int index, bool chosen,
+                     struct lab_arena *arena) {
+    const struct metrics_metric *metric = &metrics[index];
+    struct lab_analysis_part *part = lab_analysis_add_part(result, metric->name, arena);
+    struct lab_rows rows = LAB_ROWS(value_fields, metric->values, metric->count);
+    if (chosen)
+        metrics_add_summary(part, settings, metrics, count,
+                            metric->better == LAB_DIRECTION_NONE ? -1 : index, arena);
+    rows.field_count -= metric->better == LAB_DIRECTION_NONE; /* no change: the last one */
+    lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
+    part->answer = make_answer(metric, arena);
+    LAB_PART_FIGURES(part, metric_fields, metric, arena);
+    note_lost(result, metric, arena);
+}
+
+/* Whether two claims compare the same settings, whichever way round. */
+static bool is_same_pair(const struct lab_claim *a, const struct lab_claim *b) {
+    return (lab_str_equal(a->subject, b->subject) && lab_str_equal(a->reference, b->reference)) ||
+           (lab_str_equal(a->subject, b->reference) && lab_str_equal(a->reference, b->subject));
+}
+
+/* Of the objective: the one that the answer states comes first. */
+static void add_claims(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                       struct lab_arena *arena) {
+    const struct lab_claim *lead = &metric->lead, *stated = NULL;
+    bool leads = is_gain(metric, lead);
+    for (int i = 0; i < metric->count; i++)
+        if (!leads && metric->values[i].name == metric->best &&
+            metric->values[i].change.verdict == LAB_CLAIM_YES)
+            stated = &metric->values[i].change;
+    stated = stated || leads ? stated : certain_loss(metric);
+    if (stated)
+        lab_analysis_add_claim(result, stated, arena);
+    if (lead->verdict != LAB_CLAIM_NOT_TESTED && !(stated && is_same_pair(lead, stated)))
+        lab_analysis_add_claim(result, lead, arena);
+    for (int i = 0; i < metric->count; i++) {
+        const struct lab_claim *change = &metric->values[i].change;
+        if (change != stated && change->verdict != LAB_CLAIM_NOT_TESTED &&
+            (stated || !is_same_pair(change, lead)))
+            lab_analysis_add_claim(result, change, arena);
+    }
+}
+
+/* What to use: the setting that the answer names. */
+static void add_action(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                       struct lab_arena *arena) {
+    const struct metrics_value *use = is_gain(metric, &metric->lead) ? metric->values : NULL;
+    for (int i = 0; metric->values && i < metric->count && !use; i++)
+        if (metric->values[i].name == metric->best &&
+            metric->values[i].change.verdict == LAB_CLAIM_YES)
+            use = &metric->values[i];
+    if (!use)
+        return;
+    result->action = lab_arena_printf(arena, "Use %s", use->name);
+    result->command = metrics_command(use->setting, arena);
+}
+
+static bool is_repeated(const struct metrics_settings *settings) {
+    for (int i = 0; i < settings->count; i++)
+        if (settings->items[i].point.count > 1)
+            return true;
+    return false;
+}
+
+static int refuse(const struct metrics_metric *metrics, int count, const char *asked,
+                  struct lab_err *err) {
+    LAB_AUTO(str, names);
+    for (int i = 0; i < count; i++)
+        lab_str_printf(&names, "%s%s", i ? ", " : "", metrics[i].name);
+    return lab_err_set(err, LAB_ERR_USER,
+                       "no run reported '%s', which settings are chosen by; "
+                       "there are: %s",
+                       asked, names.text);
+}
+
+/* The objective's part first, in the order of the others. */
+static void add_parts(struct lab_analysis_result *result, const struct metrics_settings *settings,
+                      struct metrics_metric *metrics, int count, int first,
+                      struct lab_arena *arena) {
+    for (int i = 0; i < count; i++) {
+        compare(&metrics[i], arena);
+        compare_lead(&metrics[i], arena);
+    }
+    for (int i = 0; i < count; i++) {
+        int index = i == 0 ? first : i <= first ? i - 1 : i;
+        add_part(result, settings, metrics, count, index, i == 0, arena);
+    }
+}
+
+/* What is said of the objective, or of the first metric where there is none. */
+static void add_answer(struct lab_analysis_result *result, const struct metrics_settings *settings,
+                       const struct metrics_metric *metric, struct lab_arena *arena) {
+    const char *energy =
+        metric->better == LAB_DIRECTION_NONE ? NULL : metrics_energy_words(metric, arena);
+    result->answer = make_answer(metric, arena);
+    if (energy)
+        result->answer = lab_arena_printf(arena, "%s %s", result->answer, energy);
+    add_claims(result, metric, arena);
+    add_action(result, metric, arena);
+    if (is_repeated(settings))
+        lab_analysis_note(&result->notes, arena,
+                          "Values are geometric means over runs (plain ones where some aren't "
+                          "positive); ± is the farther end of the 95%% interval.");
+}
+
 static int metrics_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
     struct lab_arena *arena = result->arena;
-    if (input->study_count > 1)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "metrics is about one study, not %d: settings of several have the same "
-                           "names",
-                           input->study_count);
-    const struct lab_study_table *study = &input->studies[0];
-    struct metric *metrics;
-    int count = find_metrics(study, arena, &metrics);
-    const struct metric *quality = find_quality(metrics, count);
-    for (int i = 0; i < count; i++) {
-        struct lab_analysis_part *part = lab_analysis_add_part(result, metrics[i].name, arena);
-        struct lab_rows rows = LAB_ROWS(setting_fields, metrics[i].settings, metrics[i].count);
-        lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
-        part->answer = make_answer(&metrics[i], arena);
-        LAB_PART_FIGURES(part, metric_fields, &metrics[i], arena);
-        for (int k = 0; k < metrics[i].count; k++)
-            if (metrics[i].settings[k].change.verdict != LAB_CLAIM_NOT_TESTED)
-                lab_analysis_add_claim(result, &metrics[i].settings[k].change, arena);
+    const struct metrics_config *config = input->config;
+    const char *asked = config ? config->objective : NULL;
+    bool simulated = false;
+    struct metrics_settings settings = metrics_settings_make(input, arena);
+    struct metrics_metric *metrics;
+    int count = find_metrics(&settings, arena, &metrics);
+    for (int i = 0; i < input->study_count; i++) {
+        const struct lab_study_table *study = &input->studies[i];
+        asked = asked ? asked : study->objective;
+        simulated |= study->simulated;
+        lab_study_add_notes(study, lab_analysis_prefix(input, study, arena), &result->notes, arena);
     }
     result->answer =
-        count ? make_answer(quality ? quality : metrics, arena)
-              : "No run reported a number: experiment.metrics.patterns sets how they are read.";
-    lab_study_add_notes(study, "", &result->notes, arena);
-    if (quality)
-        add_chart(result, quality, study, arena);
+        "No run reported a number: experiment.metrics.patterns sets how they are read.";
+    if (count == 0)
+        return 0;
+    int objective = metrics_objective(metrics, count, asked), first = objective < 0 ? 0 : objective;
+    if (asked && objective < 0)
+        return refuse(metrics, count, asked, err);
+    add_parts(result, &settings, metrics, count, first, arena);
+    add_answer(result, &settings, &metrics[first], arena);
+    metrics_add_curves(result, metrics, count, objective, simulated, arena);
+    metrics_add_memory_charts(result, &settings, find_quality(metrics, count), simulated, arena);
     return 0;
 }
 
-/* A program's figures are what its study was made for. */
+/* A program's metrics are what its study was made for. */
 static int metrics_interest(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].metric_count > 0)
@@ -312,13 +511,23 @@ static int metrics_interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_metrics = {
     .name = "metrics",
-    .summary = "which setting of your own program gives the best values, and for what memory",
+    .summary = "which setting of your own program gives the best values, and what it takes",
     .description =
-        "For a study of programs (test_matrix): the last printed value of each metric by setting, "
-        "the spread of its repeats, and the peak memory. The best is first where the metric's name "
-        "implies a direction (accuracy, loss, …) or experiment.metrics.direction sets one.",
-    .kinds = (const struct lab_analysis_kind[]){{"metrics.setting", LAB_KIND_PROGRAM}, {NULL}},
+        "For studies of programs (test_matrix): the last printed value of each metric by setting; "
+        "of a rate, the mean of the run. With it come the time, rate, memory and energy that a "
+        "setting takes, and curves over steps and time. The best is first where the metric's name "
+        "implies a "
+        "direction (accuracy, loss, …). The objective is experiment.objective, or objective=METRIC "
+        "here; "
+        "if not given, a validation metric before others, a loss before an accuracy. Of several "
+        "studies, settings are compared with each other.",
+    .options = metrics_options,
+    .config_size = sizeof(struct metrics_config),
+    .kinds = (const struct lab_analysis_kind[]){{"metrics.best", LAB_KIND_PROGRAM},
+                                                {"metrics.setting", LAB_KIND_PROGRAM},
+                                                {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_STUDY_WITH_CURVES,
     .interest = metrics_interest,
     LAB_PARTS_OF("metrics", metric_fields),
     .run = metrics_run,

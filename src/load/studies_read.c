@@ -354,17 +354,22 @@ const char *const *lab_studies_answers(const char *config, struct lab_arena *are
 int lab_study_file_table(struct lab_study_file *file, unsigned needs,
                          struct lab_study_table *ret_table, struct lab_err *err) {
     const struct lab_value *gpu_mode = experiment_key(file->study.config, "gpu_mode", file->arena);
+    const struct lab_value *objective =
+        experiment_key(file->study.config, "objective", file->arena);
+    const struct lab_value *matrix = experiment_key(file->study.config, "matrix", file->arena);
     bool asked = file->study.option && *file->study.option; /* by the name that people type */
-    struct lab_study_table table = {.name = asked ? file->study.option : file->study.name,
-                                    .option = file->study.option,
-                                    .answers = lab_studies_answers(file->study.config, file->arena),
-                                    .gpu_mode = gpu_mode ? lab_value_as_text(gpu_mode, NULL) : NULL,
-                                    .folder = file->folder,
-                                    .machine =
-                                        lab_machine_json_read(file->study.machine, file->arena),
-                                    .machine_identity = file->study.machine_identity,
-                                    .work_of = lab_studies_work,
-                                    .study_for = lab_config_study_for};
+    struct lab_study_table table = {
+        .name = asked ? file->study.option : file->study.name,
+        .option = file->study.option,
+        .answers = lab_studies_answers(file->study.config, file->arena),
+        .objective = objective ? lab_value_as_text(objective, NULL) : NULL,
+        .matrix = matrix,
+        .gpu_mode = gpu_mode ? lab_value_as_text(gpu_mode, NULL) : NULL,
+        .folder = file->folder,
+        .machine = lab_machine_json_read(file->study.machine, file->arena),
+        .machine_identity = file->study.machine_identity,
+        .work_of = lab_studies_work,
+        .study_for = lab_config_study_for};
     struct reading reading = {.file = file, .table = &table, .needs = needs, .arena = file->arena};
     if (read_gpus(&reading, err) < 0 || read_runs(&reading, err) < 0)
         return -1;

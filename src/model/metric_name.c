@@ -11,11 +11,25 @@ static const char *const directions[] = {[LAB_DIRECTION_NONE] = "none",
                                          [LAB_DIRECTION_HIGHER] = "higher",
                                          [LAB_DIRECTION_LOWER] = "lower"};
 
-static const char *const higher[] = {"acc",   "accuracy",   "auc",       "bleu",   "f1",
-                                     "iou",   "map",        "precision", "recall", "reward",
-                                     "score", "throughput", "top1",      "top5",   NULL};
-static const char *const lower[] = {"bpb", "error",      "latency", "loss", "mae", "mse",
-                                    "nll", "perplexity", "ppl",     "rmse", "wer", NULL};
+/* Words that a metric's name is made of. */
+static const struct {
+    const char *word;
+    enum lab_direction better;
+} known[] = {
+    {"acc", LAB_DIRECTION_HIGHER},    {"accuracy", LAB_DIRECTION_HIGHER},
+    {"auc", LAB_DIRECTION_HIGHER},    {"bleu", LAB_DIRECTION_HIGHER},
+    {"f1", LAB_DIRECTION_HIGHER},     {"iou", LAB_DIRECTION_HIGHER},
+    {"map", LAB_DIRECTION_HIGHER},    {"precision", LAB_DIRECTION_HIGHER},
+    {"recall", LAB_DIRECTION_HIGHER}, {"reward", LAB_DIRECTION_HIGHER},
+    {"score", LAB_DIRECTION_HIGHER},  {"throughput", LAB_DIRECTION_HIGHER},
+    {"top1", LAB_DIRECTION_HIGHER},   {"top5", LAB_DIRECTION_HIGHER},
+    {"bpb", LAB_DIRECTION_LOWER},     {"error", LAB_DIRECTION_LOWER},
+    {"latency", LAB_DIRECTION_LOWER}, {"loss", LAB_DIRECTION_LOWER},
+    {"mae", LAB_DIRECTION_LOWER},     {"mse", LAB_DIRECTION_LOWER},
+    {"nll", LAB_DIRECTION_LOWER},     {"perplexity", LAB_DIRECTION_LOWER},
+    {"ppl", LAB_DIRECTION_LOWER},     {"rmse", LAB_DIRECTION_LOWER},
+    {"wer", LAB_DIRECTION_LOWER},
+};
 
 /* Between signs that are no letters: "val" is in "val_loss", not in "value". */
 static bool has_word(const char *name, const char *const *words) {
@@ -52,12 +66,30 @@ int lab_metric_name_place(const char *name, const char *unit) {
     return has_word(name, schedules) ? 16 : 6;
 }
 
+int lab_direction_find(const char *name) {
+    return lab_list_find_text(directions, sizeof directions / sizeof *directions, name);
+}
+
+static enum lab_direction by_words(const char *name) {
+    char word[64];
+    size_t length = 0;
+    for (const char *c = name;; c++) {
+        if (isalnum((unsigned char)*c) && length < sizeof word - 1) {
+            word[length++] = (char)tolower((unsigned char)*c);
+            continue;
+        }
+        word[length] = '\0';
+        int found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
+        if (found >= 0)
+            return known[found].better;
+        length = 0;
+        if (!*c)
+            return lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
+    }
+}
+
 enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings) {
     const struct lab_value *set = lab_value_get(lab_value_get(settings, "direction"), name);
-    int found = lab_list_find_text(directions, sizeof directions / sizeof *directions,
-                                   lab_value_as_text(set, NULL));
-    return found >= 0               ? (enum lab_direction)found
-           : has_word(name, higher) ? LAB_DIRECTION_HIGHER
-           : has_word(name, lower)  ? LAB_DIRECTION_LOWER
-                                    : LAB_DIRECTION_NONE;
+    int direction = set && set->type == LAB_VALUE_STRING ? lab_direction_find(set->string) : -1;
+    return direction < 0 ? by_words(name) : (enum lab_direction)direction;
 }

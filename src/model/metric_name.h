@@ -8,9 +8,13 @@ struct lab_value;
 
 enum lab_direction { LAB_DIRECTION_NONE, LAB_DIRECTION_HIGHER, LAB_DIRECTION_LOWER };
 
+/* Of "none", "higher" or "lower"; -1 = it is another word. */
+int lab_direction_find(const char *name);
+
 /*
  * Which way the metric is better: as `settings` has it, the option `metrics` of the program's run
- * (direction: {score_x: lower}; NULL = it has none); else by the words of its name.
+ * (direction: {score_x: lower}; NULL = it has none); else by the words of its name. A rate is
+ * better higher.
  */
 enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings);
 

@@ -94,6 +94,10 @@ struct lab_study_table {
     const char *option;                /* "numa_study"; "" = files of timings, no study */
     const char *const *answers;        /* analyses that its report opens with, as its config has
                                           them; NULL-terminated, NULL = it has none */
+    const char *objective;             /* "val_loss", "reward:max": what its settings are chosen by;
+                                          NULL = as the metrics' names suggest */
+    const struct lab_value *matrix;    /* of programs, as its config has it: a map of lists and
+                                          values; NULL = none */
     const char *gpu_mode;              /* "auto", as its config has it; NULL = it has none */
     const struct lab_machine *machine; /* where it ran; NULL = unknown */
     uint64_t machine_identity;         /* the same on that machine alone; 0 = unknown */

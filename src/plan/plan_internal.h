@@ -32,7 +32,7 @@ struct plan_keys { /* what lab_plan_keys fills */
     const char *device, *output_dir, *tracker;
     int64_t seed;
     const char *name, *question, *workload, *answers, *order, *processes, *profiler, *disturb,
-        *gpu_mode;
+        *gpu_mode, *objective;
     bool resume, fail_fast, trace, monitor, spread;
     int64_t max_workers; /* 0 = unset: plan_spread_workers */
     int64_t runs_per_device, max_retries, repeat;

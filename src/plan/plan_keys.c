@@ -31,6 +31,8 @@ const struct lab_option lab_plan_keys[] = {
      .help = "what the study is to answer, as its report shows it"},
     {"experiment.answers", LAB_OPTION_STRING, AT(answers),
      .help = "analyses that the report opens with, in that order, as a list; none = by what ran"},
+    {"experiment.objective", LAB_OPTION_STRING, AT(objective), .value_name = "METRIC",
+     .help = "of programs: what settings are chosen by: a metric, or METRIC:min, METRIC:max"},
     {"experiment.hardware.gpu_ids", LAB_OPTION_INTS, AT(gpu_ids), .min = 0, .max = 65536,
      .help = "positions in the list of devices, or all; an inner list is a gang that runs at once"},
     {"experiment.hardware.numa_nodes", LAB_OPTION_INTS, AT(numa_nodes), .min = 0, .max = 65536,

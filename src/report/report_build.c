@@ -169,7 +169,8 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     struct lab_analysis_choice chosen[REPORT_ANALYSES_MOST];
     struct lab_err err = LAB_ERR_INIT;
     unsigned needs = LAB_STUDY_WITH_SAMPLES;
-    if (lab_study_file_table(view->file, 0, &study, &err) < 0) {
+    /* metrics are read once, with their curves: there may be millions of values */
+    if (lab_study_file_table(view->file, LAB_STUDY_WITH_CURVES, &study, &err) < 0) {
         found->items[found->count++] = (struct lab_page_analysis){
             .name = "study", .failure = lab_arena_strdup(found->arena, err.text)};
         return;
@@ -193,7 +194,9 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     }
     found->answer = lacking_answer(whole, found->arena);
     found->untested = found->answer != NULL;
-    if (!found->answer && (!told || !has_repeats(whole, found->arena)))
+    /* what programs reported says more than how long they took, also of one run each */
+    bool reported = told && lab_str_equal(chosen[0].analysis->name, "metrics");
+    if (!found->answer && (!told || (!reported && !has_repeats(whole, found->arena))))
         found->answer = report_runs_answer(
             whole, count > 0 && lab_str_equal(chosen[0].analysis->name, "crossover"), found->arena);
     found->advice = lab_arena_alloc(found->arena, 1, sizeof *found->advice);

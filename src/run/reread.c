@@ -11,6 +11,7 @@
 #include "model/result.h"
 #include "run/folder_internal.h"
 #include "run/study.h"
+#include "store/study/results.h"
 #include "workload/command/program_log.h"
 
 #include <stdlib.h>

@@ -1,30 +1,62 @@
 #!/usr/bin/env bash
-# A program of the user's own over a matrix: its report says how long it took and what it said last.
+# A program of the user's own over a matrix: its report says which setting is best, and shows its
+# curves; so do results.json, export, and analyze over two studies.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
 
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
-echo "Iter 1 loss 9"
-echo "Iter 2 loss $1"
-echo "Final loss: $1"
+for i in 1 2 3 4 5 6; do echo "iter $i: loss $((7 - i)).$1, time 5ms"; done
+echo "Iter 7 loss 0.$1"
+echo "Final loss: 0.$1"
 SCRIPT
 chmod +x "$work/train"
-run run test_matrix "experiment.command='$work/train {lr}'" '~experiment.matrix.optimizer' \
-    '+experiment.matrix.lr=[0.5,0.25]' output_dir="$work/outputs"
-expect_status 0
+matrix() { # NAME KEYS…
+    local name=$1
+    shift
+    run run test_matrix "experiment.command='$work/train {lr}'" '~experiment.matrix' \
+        experiment.name="$name" output_dir="$work/outputs" "$@"
+    expect_status 0
+    folder=$(echo "$work/outputs/$name"/*/*)
+}
+matrix one '+experiment.matrix={lr: [50, 25], optimizer: [adam]}'
 expect_out '^test_matrix: 2 of 2 runs succeeded$'
-expect_out '^ +0.25 .*[0-9.]+ [mµ]?s$'
-expect_out '^ +lr=0.25 +0.25 +0.25$'
-expect_err '^\[2/2\] lr=0.[25]+: done \('
-grep -Eq "lr=0.5 \| 0.5 \| 0.5 \|" "$work"/outputs/*/*/*/report/report.md ||
-    fail "$what: no metrics in its report.md"
+expect_out '^final_loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
+expect_out '^ +25 .*[0-9.]+ [mµ]?s$'
+expect_out '^ +lr=25 +0.25 '
+expect_err '^\[2/2\] lr=[25]+[05]: [0-9.]+ (million )?steps/s \('
+grep -Eq "^\| lr=50 \| 0.5 \|" "$folder/report/report.md" || fail "$what: no metrics in its report.md"
+grep -q "over steps" "$folder/report/index.html" || fail "$what: no curve in its page"
+[ -s "$folder/report/curves_by_step.svg" ] || fail "$what: no picture of its curves"
+! grep -q 'gpu0_numa0_lr' "$folder/report/report.md" || fail "$what: ids instead of names"
+python3 - "$folder" <<'END' || fail "$what: results.json"
+import json, sys
+run = json.load(open(f"{sys.argv[1]}/results.json"))[0]
+loss = next(m for m in run["metric_summary"] if m["name"] == "loss")
+last = 0.25 if "lr25" in run["run_id"] else 0.5
+assert (loss["last"], loss["best"], loss["best_step"], loss["values"]) == (last, last, 7, 7), loss
+END
 
 # and so it is told later
 run show test_matrix
 expect_status 0
-expect_out '^ +lr=0.5 +0.5 +0.5$'
+expect_out '^ +lr=50 +0.5 '
+run export "$folder" --what metrics
+expect_out '^run_id,rank,name,unit,value,time_ns,step,time_s$'
+expect_out '^gpu0_numa0_lr25,0,loss,,6.25,[0-9]+,1,[0-9]\.[0-9]+$'
+
+# repeats give a verdict and a line to paste; several studies are analysed at once
+first=$folder
+matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
+expect_out '^lr=25: 50.0% lower final_loss than lr=50'
+grep -Fq "$work/train 25" "$folder/report/report.md" || fail "$what: no line to paste"
+run analyze metrics "$first" "$folder" objective=loss
+expect_status 0
+expect_out '^lr=25: 50.0% lower loss than lr=50' # one plan: its runs are pooled
+run analyze metrics "$folder" objective=bleu
+expect_status 2
+expect_err "no run reported 'bleu'"
 
 # Given lines of ranks in a form that is not known, then a pattern is suggested, and reads them later.
 cat >"$work/train" <<'SCRIPT'
@@ -47,9 +79,9 @@ run export test_matrix --what metrics
 run metrics reread --pattern 'objective {objective} at {step}'
 expect_status 0
 run export test_matrix --what metrics
-expect_out '^gpu0_numa0_train,1,objective,,2.25,,2$'
+expect_out '^gpu0_numa0_train,1,objective,,2.25,,2,$'
 run show test_matrix
-expect_out '^ +gpu0_numa0_train +2.5 +2.25$'
+expect_out '^ +train +2.5 +2.25$'
 ! grep -q 'no metric was read' <"$work/out" || fail "the warning is still there"
 run metrics reread --pattern 'no number'
 expect_status 2
@@ -58,7 +90,7 @@ run export test_matrix --what metrics
 [ "$(wc -l <"$work/out")" = 5 ] || fail "a refused pattern changed metrics"
 
 # A value that was read during the run keeps its time, of a log that is cut the rest is known to be missing.
-first=$(echo "$work"/outputs/*/*/*/logs/gpu0_numa0_lr0.25.stdout)
+first=$(echo "$work"/outputs/one/*/*/logs/gpu0_numa0_lr25.stdout)
 study=${first%/logs/*}
 printf '\n=== 7 more bytes of stdout were dropped: the log keeps 9 of an attempt ===\n' >>"$first"
 run export "$study" --what metrics
@@ -69,7 +101,7 @@ expect_out 'the log holds only the first part of the'
 run export "$study" --what metrics
 [ "$(cat "$work/out")" = "$before" ] || fail "reading the same again changed metrics"
 run metrics reread "$study" --json
-python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["values_read"] == 6 and d["written"], d' <"$work/out" ||
+python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["values_read"] == 28 and d["written"], d' <"$work/out" ||
     fail "its JSON is wrong"
 
 # Nothing is changed while a study runs, nor where whoever reads is killed.

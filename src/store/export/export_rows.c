@@ -295,7 +295,8 @@ static void add_metric(struct lab_doc_stream *stream, const struct lab_run *run,
                                                     : lab_cell_figure(metric->value));
     lab_doc_stream_add(stream, metric->time_ns < 0 ? none() : lab_cell_exact(metric->time_ns, 0));
     lab_doc_stream_add(stream, step_cell(metric->step));
-    lab_doc_stream_add(stream, lab_cell_exact(metric->time_ns - run->start_ns, 9));
+    lab_doc_stream_add(
+        stream, metric->time_ns < 0 ? none() : lab_cell_exact(metric->time_ns - run->start_ns, 9));
 }
 
 struct metrics {

@@ -408,8 +408,9 @@ static int add_to_curve(void *state, const struct lab_store_metric *metric) {
     struct curves *curves = state;
     struct lab_metric_curve *curve =
         lab_metric_curves_get(curves->all, metric->name, metric->unit, metric->rank);
-    lab_curve_add(&curve->curve, metric->step, 1e-9 * (double)(metric->time_ns - curves->start_ns),
-                  metric->value, curves->all->arena);
+    double time_s =
+        metric->time_ns < 0 ? (double)NAN : 1e-9 * (double)(metric->time_ns - curves->start_ns);
+    lab_curve_add(&curve->curve, metric->step, time_s, metric->value, curves->all->arena);
     return 0;
 }
 

@@ -2,6 +2,7 @@
  * command/metrics.c: what a program prints, as values. A line that is an object has their names;
  * else the user's patterns say what is in it, or the ways in which trainings print.
  */
+#include "model/metric_name.h"
 #include "workload/command/line.h"
 
 #include <ctype.h>

@@ -36,6 +36,21 @@ static struct lab_study_run *add(struct given *g, const char *setting, int repea
     *said = (struct lab_study_metric){metric, "", -1, value};
     run->metrics = said;
     run->metric_count = 1;
+    run->options = given_json(
+        &g->study, lab_arena_printf(arena, "{\"matrix\": {\"optimizer\": \"%s\"}}", setting));
+    return run;
+}
+
+/* The same with a curve from 1 to the value, over `steps` steps of a second each. */
+static struct lab_study_run *add_curve(struct given *g, const char *setting, int repeat,
+                                       double value, int steps) {
+    struct lab_study_run *run = add(g, setting, repeat, "loss", value, NAN);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+    *said = run->metrics[0];
+    for (int i = 0; i <= steps; i++)
+        lab_curve_add(&said->curve, i, 5 + repeat + i, 1 + (value - 1) * i / steps,
+                      &g->study.arena);
+    run->metrics = said;
     return run;
 }
 
@@ -62,6 +77,8 @@ LAB_TEST(the_best_setting_is_named) {
     analyse(g);
     assert_says(g, "adamw: 12.5% higher val_accuracy than sgd (95% CI [12.4, 12.5]%, 3 runs each)");
     assert_int_equal(g->result.part_count, 1);
+    assert_int_equal(g->result.claim_count, 1); /* the best against the next is the same pair */
+    assert_string_equal(g->result.action, "Use adamw");
 }
 
 /* Given one run of each, then nobody knows whether another would say the same. */
@@ -73,6 +90,259 @@ LAB_TEST(one_run_each_proves_nothing) {
     assert_string_equal(g->result.answer,
                         "loss from 0.4 (adamw) to 0.5 (sgd): no verdict (1 run each).");
     assert_int_equal(g->result.claims[0].verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_null(g->result.action);
+}
+
+/* Given three settings, two of them alike, then the best is certain against the first alone. */
+LAB_TEST(the_best_is_compared_with_the_next) {
+    struct given *g = *state;
+    for (int r = 0; r < 5; r++) {
+        add(g, "sgd", r, "loss", 0.50 + 0.001 * r, 1);
+        add(g, "adam", r, "loss", 0.305 + 0.02 * (r % 2), 1);
+        add(g, "adamw", r, "loss", 0.300 + 0.02 * ((r + 1) % 2), 1);
+    }
+    analyse(g);
+    assert_says(g, "lower loss than sgd");
+    assert_says(g, "Against the next, ada");
+    assert_says(g, ": inconclusive.");
+    assert_int_equal(g->result.claims[0].verdict, LAB_CLAIM_YES);
+    assert_string_equal(g->result.claims[1].kind, "metrics.best");
+}
+
+/* Given that the first setting is the best, then that is the answer. */
+LAB_TEST(the_reference_may_be_the_best) {
+    struct given *g = *state;
+    for (int r = 0; r < 3; r++) {
+        add(g, "adamw", r, "loss", 0.30 + 0.001 * r, 1);
+        add(g, "sgd", r, "loss", 0.50 + 0.001 * r, 1);
+    }
+    analyse(g);
+    assert_says(g, "adamw: 39.9% lower loss than sgd");
+    assert_string_equal(g->result.parts[0].cells[1].text, "adamw");
+}
+
+/* Given that nothing is certainly better than the first setting, then what is worse is the answer. */
+LAB_TEST(what_is_worse_is_said) {
+    struct given *g = *state;
+    for (int r = 0; r < 3; r++) {
+        add(g, "adam", r, "loss", 0.30 + 0.05 * r, 1);
+        add(g, "adamw", r, "loss", 0.40 - 0.05 * r, 1);
+        add(g, "sgd", r, "loss", 3.0 + 0.5 * r, 1);
+    }
+    analyse(g);
+    assert_says(g, "sgd: 900% higher loss than adam");
+    assert_null(g->result.action);
+}
+
+/* Given runs that were shuffled, then the first value of the matrix is the reference. */
+LAB_TEST(the_matrix_orders_settings) {
+    struct given *g = *state;
+    g->study.table.matrix = given_json(&g->study, "{\"optimizer\": [\"sgd\", \"adam\"]}");
+    add(g, "adam", 0, "loss", 0.3, 1);
+    add(g, "sgd", 0, "loss", 0.4, 1);
+    analyse(g);
+    assert_string_equal(g->result.claims[0].reference, "sgd");
+    assert_string_equal(g->result.parts[0].tables[1].cells[0].text, "adam"); /* the best first */
+}
+
+/* What settings are chosen by: what is asked for, else validation before training, a loss first. */
+LAB_TEST(the_objective_is_chosen) {
+    static const struct {
+        const char *asked, *chosen, *answer;
+    } cases[] = {{NULL, "val_loss", "val_loss from 0.4 (b)"},
+                 {"top1", "top1", "top1 from 0.9 (b)"},
+                 {"step_bias:max", "step_bias", "step_bias from 7 (b)"},
+                 {"step_bias:min", "step_bias", "step_bias from 3 (a)"}};
+    struct given *g = *state;
+    static const struct lab_study_metric said[2][4] = {{{"loss", "", -1, 0.2},
+                                                        {"top1", "", -1, 0.8},
+                                                        {"val_loss", "", -1, 0.5},
+                                                        {"step_bias", "", -1, 3}},
+                                                       {{"loss", "", -1, 0.3},
+                                                        {"top1", "", -1, 0.9},
+                                                        {"val_loss", "", -1, 0.4},
+                                                        {"step_bias", "", -1, 7}}};
+    for (int i = 0; i < 2; i++) {
+        struct lab_study_run *run = add(g, i ? "b" : "a", 0, "loss", 0.1, 1);
+        run->metrics = said[i];
+        run->metric_count = 4;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->study.table.objective = cases[i].asked;
+        analyse(g);
+        assert_string_equal(g->result.parts[0].name, cases[i].chosen);
+        assert_says(g, cases[i].answer);
+        assert_int_equal(g->result.part_count, 4);
+    }
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_analysis_input input = given_input(&g->study);
+    g->study.table.objective = "bleu";
+    assert_int_equal(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input,
+                                      &g->study.arena, &g->result, &err),
+                     -1);
+    assert_contains(err.text, "no run reported 'bleu', which settings are chosen by; there are: "
+                              "loss, top1, val_loss, step_bias");
+}
+
+/* --- curves --- */
+
+/* Given repeats whose steps differ, then the line is their mean and the band their range. */
+LAB_TEST(curves_have_a_mean_and_a_band) {
+    struct given *g = *state;
+    for (int r = 0; r < 3; r++) {
+        add_curve(g, "sgd", r, 0.5 + 0.01 * r, 10 + r);
+        add_curve(g, "adamw", r, 0.2, 20);
+    }
+    analyse(g);
+    const struct lab_chart *chart = g->result.charts;
+    assert_string_equal(chart->name, "curve");
+    assert_string_equal(chart->title, "loss over steps");
+    assert_contains(chart->caption, "Lines are means over runs; bands go from their minimum to "
+                                    "maximum.");
+    const struct lab_chart_panel *panel = chart->panels;
+    assert_int_equal(panel->series_count, 3); /* adamw's runs are alike: it has no band */
+    const struct lab_chart_series *adamw = &panel->series[0], *band = &panel->series[1],
+                                  *sgd = &panel->series[2];
+    assert_string_equal(adamw->title, "adamw");
+    assert_float_equal(adamw->y[20], 0.2, 1e-9);
+    assert_int_equal(band->mark, LAB_CHART_BAND);
+    assert_int_equal(band->colour, sgd->colour);
+    assert_string_equal(sgd->title, "sgd");
+    assert_float_equal(sgd->x[5], 5, 0);
+    assert_float_equal(sgd->y[5], 1 - 5 * (0.5 / 10 + 0.49 / 11 + 0.48 / 12) / 3, 1e-9);
+    assert_float_equal(band->low[5], 0.75, 1e-9);
+    assert_float_equal(band->high[5], 1 - 5 * 0.48 / 12, 1e-9);
+    assert_float_equal(sgd->x[sgd->count - 1], 11, 0); /* where most of the runs still are */
+    assert_string_equal(g->result.charts[1].name, "curves_over_time");
+    assert_float_equal(g->result.charts[1].panels[0].series[0].x[0], 0, 1e-9);
+}
+
+/* Given a setting that diverges, then the others can still be seen. */
+LAB_TEST(what_diverges_hides_nothing) {
+    struct given *g = *state;
+    add_curve(g, "sgd", 0, 1e30, 10);
+    add_curve(g, "adamw", 0, 0.2, 10);
+    analyse(g);
+    const struct lab_chart_panel *panel = g->result.charts[0].panels;
+    for (int s = 0; s < panel->series_count; s++)
+        for (size_t i = 0; i < panel->series[s].count; i++)
+            assert_true(panel->series[s].y[i] <= 10);
+    assert_contains(g->result.charts[0].caption, "Values above 10 aren't drawn.");
+}
+
+/* Given one long run, then its band is what the thinned points stand for. */
+LAB_TEST(a_thinned_curve_keeps_its_extremes) {
+    struct given *g = *state;
+    struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, NAN);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+    *said = run->metrics[0];
+    for (int i = 0; i < 5000; i++)
+        lab_curve_add(&said->curve, i, i, i % 2 ? 0.4 : 0.6, &g->study.arena);
+    run->metrics = said;
+    analyse(g);
+    const struct lab_chart_panel *panel = g->result.charts[0].panels;
+    assert_int_equal(panel->series_count, 2);
+    assert_in_range(panel->series[0].count, 100, 200);
+    assert_float_equal(panel->series[0].low[3], 0.4, 1e-9);
+    assert_float_equal(panel->series[0].high[3], 0.6, 1e-9);
+    assert_float_equal(panel->series[1].y[3], 0.5, 1e-9);
+}
+
+/* --- what it takes --- */
+
+static const struct lab_doc_cell *cell(const struct given *g, const char *table, int row,
+                                       const char *title) {
+    const struct lab_analysis_part *part = &g->result.parts[0];
+    for (int t = 0; t < part->table_count; t++)
+        for (int c = 0; c < part->tables[t].column_count; c++)
+            if (lab_str_equal(part->tables[t].key, table) &&
+                lab_str_equal(part->tables[t].columns[c].title, title))
+                return &part->tables[t].cells[row * part->tables[t].column_count + c];
+    return NULL;
+}
+
+/* On three GPUs, of which the last does nothing. */
+static void put_on_gpus(struct given *g, struct lab_study_run *run) {
+    static const double memory[] = {10752, 9728, 3};
+    struct lab_arena *arena = &g->study.arena;
+    struct lab_result *result = lab_arena_copy(arena, run->result, 1, sizeof *result);
+    struct lab_result *results = lab_arena_alloc(arena, 3, sizeof *results);
+    struct lab_study_rank *ranks = lab_arena_alloc(arena, 3, sizeof *ranks);
+    for (int i = 0; i < 3; i++) {
+        results[i] = lab_result_none;
+        results[i].gpu_memory_peak_mb = memory[i];
+        ranks[i] = run->ranks[0];
+        ranks[i].gpu_id = i;
+        ranks[i].device = lab_arena_printf(arena, "cuda:%d", i);
+    }
+    result->ranks = results;
+    result->rank_count = run->rank_count = 3;
+    run->ranks = ranks;
+    run->result = result;
+}
+
+/* Given GPUs with their energy, then each setting has its price, and one gives most for it. */
+LAB_TEST(settings_have_their_price) {
+    struct given *g = *state;
+    for (int r = 0; r < 2; r++)
+        for (int fast = 0; fast < 2; fast++) {
+            struct lab_study_run *run =
+                add_curve(g, fast ? "adamw" : "sgd", r, fast ? 0.2 : 0.6, 9);
+            run->time_s = fast ? 4 : 2;
+            run->result = result_from(fast ? "{\"energy_j\": 4000, \"gpu_memory_peak_mb\": 20483}"
+                                           : "{\"energy_j\": 1000, \"gpu_memory_peak_mb\": 9216}",
+                                      &g->study.arena);
+            if (fast)
+                put_on_gpus(g, run);
+        }
+    analyse(g);
+    assert_string_equal(cell(g, "settings", 0, "Setting")->text, "adamw, GPUs 0–2");
+    assert_string_equal(cell(g, "settings", 0, "Time")->text, "4.00 s");
+    assert_string_equal(cell(g, "settings", 0, "Peak memory per GPU")->text, "10.5 GiB");
+    assert_string_equal(cell(g, "settings", 0, "Energy")->text, "4.00 kJ");
+    assert_string_equal(cell(g, "settings", 0, "Reduction per kJ")->text, "0.2");
+    /* GPU 2 did nothing: it isn't graded */
+    assert_string_equal(cell(g, "settings", 0, "Memory balance (CV)")->text, "5.0%, good");
+    assert_string_equal(cell(g, "settings", 1, "Energy")->text, "1.00 kJ");
+    assert_string_equal(cell(g, "settings", 1, "Reduction per kJ")->text, "0.4");
+    assert_null(cell(g, "settings", 1, "Memory balance (CV)")->text);
+    assert_says(g, "Most loss reduction per joule: sgd, GPU 0, 0.4 per kJ.");
+    const struct lab_chart *chart = &g->result.charts[g->result.chart_count - 2];
+    assert_string_equal(chart->name, "gpu_memory_comparison");
+    assert_string_equal(chart->panels[0].x.names[1], "adamw, GPUs 0–2");
+    assert_float_equal(chart->panels[0].series[0].y[1], 10.5, 1e-9);
+}
+
+/* Given no GPU, then nothing is said of GPUs: no zeros, no grades. */
+LAB_TEST(without_gpus_there_are_no_columns_of_theirs) {
+    struct given *g = *state;
+    for (int i = 0; i < 2; i++)
+        add_curve(g, i ? "sgd" : "adamw", 0, 0.2, 3)->result =
+            result_from("{\"peak_memory_mb\": 14}", &g->study.arena);
+    analyse(g);
+    assert_string_equal(cell(g, "settings", 0, "Peak memory")->text, "14 MiB");
+    assert_null(cell(g, "settings", 0, "Energy"));
+    assert_null(cell(g, "settings", 0, "Reduction per kJ"));
+    assert_null(cell(g, "settings", 0, "Memory balance (CV)"));
+}
+
+/* --- several studies --- */
+
+LAB_TEST(settings_of_several_studies_are_compared) {
+    struct given *g = *state, other;
+    given_begin(&other.study, "monday");
+    for (int r = 0; r < 3; r++) {
+        add(g, "sgd", r, "loss", 0.5 + 0.001 * r, 1);
+        add(g, "adam", r, "loss", 0.4 + 0.001 * r, 1);
+        add(&other, "sgd", r, "loss", 0.3 + 0.001 * r, 1);
+    }
+    struct lab_study_table studies[] = {g->study.table, other.study.table};
+    struct lab_analysis_input input = {.studies = studies, .study_count = 2};
+    ASSERT_OK(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input, &g->study.arena,
+                               &g->result, err));
+    assert_says(g, "monday: sgd: 24.9% lower loss than adam (95% CI");
+    assert_string_equal(cell(g, "by_setting", 2, "Setting")->text, "test_matrix: sgd");
+    given_end(&other.study);
 }
 
 /* Given the same value of all, then none is the best. */
@@ -96,7 +366,7 @@ LAB_TEST(unknown_metrics_have_no_best) {
     assert_string_equal(g->result.answer,
                         "iter from 400 (b) to 500 (a): no direction is better (1 run each).");
     assert_null(g->result.parts[0].cells[1].text);
-    assert_int_equal(g->result.chart_count, 0);
+    assert_int_equal(g->result.chart_count, 1); /* of the memory alone */
 }
 
 /* Given an accuracy beside a loss, then the picture is of memory against the accuracy. */
@@ -105,8 +375,8 @@ LAB_TEST(memory_is_drawn_against_accuracy) {
     add(g, "sgd", 0, "loss", 0.5, 9216);
     add(g, "adamw", 0, "top1", 0.9, 12288);
     analyse(g);
-    assert_int_equal(g->result.chart_count, 1);
-    const struct lab_chart *chart = g->result.charts;
+    assert_int_equal(g->result.chart_count, 2); /* memory by setting before it */
+    const struct lab_chart *chart = &g->result.charts[1];
     assert_string_equal(chart->name, "memory_vs_accuracy_scatter");
     assert_string_equal(chart->panels[0].y.title, "top1");
     assert_string_equal(chart->panels[0].x.title, "Peak memory of the GPUs [GiB]");
@@ -122,7 +392,7 @@ LAB_TEST(many_settings_share_a_colour) {
     for (int i = 0; i < 20; i++)
         add(g, lab_arena_printf(&g->study.arena, "lr%d", i), 0, "acc", 0.5 + 0.01 * i, 100);
     analyse(g);
-    const struct lab_chart_panel *panel = &g->result.charts[0].panels[0];
+    const struct lab_chart_panel *panel = &g->result.charts[1].panels[0];
     for (int i = 0; i < panel->series_count; i++)
         points += panel->series[i].count;
     assert_int_equal(panel->series_count, 8);

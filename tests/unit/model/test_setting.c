@@ -54,7 +54,7 @@ LAB_TEST(names_of_metrics_say_what_they_are) {
         {"Final loss", "", LAB_DIRECTION_LOWER, false, 0},
         {"loss", "", LAB_DIRECTION_LOWER, false, 4},
         {"value", "", LAB_DIRECTION_NONE, false, 6}, /* no "val" */
-        {"tokens_per_s", "", LAB_DIRECTION_NONE, true, 8},
+        {"tokens_per_s", "", LAB_DIRECTION_HIGHER, true, 8},
         {"speed", "it/s", LAB_DIRECTION_NONE, true, 8},
         {"lr", "", LAB_DIRECTION_NONE, false, 16},
         {"grad_norm", "", LAB_DIRECTION_NONE, false, 16},

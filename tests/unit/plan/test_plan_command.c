@@ -204,8 +204,7 @@ LAB_TEST(a_launcher_is_one_program_for_a_gang) {
          LAB_PLAN_PER_RANK},
         {"experiment.command='run {gpu_count}'", "experiment.processes=per_rank",
          LAB_PLAN_PER_RANK},
-        /* slices of a CPU would be threads otherwise */
-        {"experiment.command=train", "device=cpu:0/2", LAB_PLAN_SHARED},
+        {"experiment.command=train", "device=cpu:0/2", LAB_PLAN_PER_RANK},
         {"experiment.command='run {gpu_count}'", "device=cpu:0/2", LAB_PLAN_LAUNCHER},
         {"experiment.command='run {gpu_count}'", "experiment.hardware.gpu_ids=[0]",
          LAB_PLAN_PER_RANK},

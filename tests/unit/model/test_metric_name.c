@@ -1,5 +1,5 @@
 /* Which way a metric is better. */
-#include "model/reported_metric.h"
+#include "model/metric_name.h"
 
 #include "base/value.h"
 

@@ -1,0 +1,290 @@
+/*
+ * curves.c: metrics over a program's steps and over time, several settings in one chart. A line is
+ * the mean over a setting's runs, a band goes from the least to the most of them. Of a single run,
+ * the band is what its thinned points stand for.
+ */
+#include "analysis/metrics/metrics.h"
+
+#include "base/list.h"
+#include "base/str.h"
+
+#include <math.h>
+
+#define SETTINGS_MOST 8   /* of a chart: one colour each */
+#define PANELS_MOST   6   /* metrics */
+#define GRID_MOST     160 /* points of a line */
+#define FAR           10  /* times its first values: a metric that diverged */
+#define WIDE          50  /* a loss whose range is that wide is drawn logarithmically */
+
+struct drawing {
+    const struct metrics_metric *metric;
+    bool over_time;
+    double limit;     /* values above it aren't drawn; NaN = none */
+    double low, high; /* of what is drawn */
+    bool repeated, thinned, cut;
+    struct lab_arena *arena;
+};
+
+static bool is_of(const struct lab_study_metric *said, const struct metrics_metric *metric) {
+    return lab_str_equal(said->name, metric->name) && said->curve.points && said->curve.count > 1;
+}
+
+/* --- one run: the mean of its ranks --- */
+
+/* Programs take a while before they report: their time counts from the first value of all. */
+static double run_start(const struct lab_study_run *run) {
+    double first = NAN;
+    for (int i = 0; i < run->metric_count; i++)
+        if (run->metrics[i].curve.points)
+            first = fmin(first, run->metrics[i].curve.points[0].time_s);
+    return isnan(first) ? 0 : first;
+}
+
+static double run_at(const struct lab_study_run *run, const struct drawing *d, double x) {
+    double sum = 0, start = d->over_time ? run_start(run) : 0;
+    int count = 0;
+    for (int i = 0; i < run->metric_count; i++) {
+        if (!is_of(&run->metrics[i], d->metric))
+            continue;
+        double value = lab_curve_at(&run->metrics[i].curve, d->over_time, x + start);
+        if (isnan(value))
+            continue;
+        sum += value;
+        count++;
+    }
+    return count ? sum / count : (double)NAN;
+}
+
+/* The longest of its curves, whose points are the grid. */
+static const struct lab_curve *longest_curve(const struct lab_study_point *point,
+                                             const struct metrics_metric *metric,
+                                             const struct lab_study_run **ret_run) {
+    const struct lab_curve *longest = NULL;
+    for (int r = 0; r < point->count; r++)
+        for (int i = 0; i < point->runs[r]->metric_count; i++) {
+            const struct lab_study_metric *said = &point->runs[r]->metrics[i];
+            if (!is_of(said, metric) || (longest && said->curve.values <= longest->values))
+                continue;
+            longest = &said->curve;
+            *ret_run = point->runs[r];
+        }
+    return longest;
+}
+
+/* --- one setting --- */
+
+/* At least half of the runs that have the metric: a line doesn't end with the first that does. */
+static void add_at(const struct lab_study_point *point, struct drawing *d, double x,
+                   struct lab_series *line) {
+    double sum = 0, low = NAN, high = NAN;
+    int count = 0, all = 0;
+    for (int r = 0; r < point->count; r++) {
+        double value = run_at(point->runs[r], d, x);
+        all += !isnan(metrics_run_value(point->runs[r], d->metric));
+        if (isnan(value))
+            continue;
+        sum += value;
+        low = fmin(low, value);
+        high = fmax(high, value);
+        count++;
+    }
+    double mean = sum / count;
+    if (count == 0 || 2 * count < all)
+        return;
+    if (mean > d->limit) {
+        d->cut = true;
+        return;
+    }
+    high = fmin(high, isnan(d->limit) ? (double)INFINITY : d->limit);
+    lab_series_add(line, x, mean, low, high);
+    d->repeated |= count > 1;
+    d->low = fmin(d->low, low);
+    d->high = fmax(d->high, high);
+}
+
+static bool is_banded(const struct lab_series *line) {
+    for (size_t i = 0; i < line->count; i++)
+        if (line->high[i] > line->low[i])
+            return true;
+    return false;
+}
+
+/* Of a single run: extremes of what its points stand for. */
+static void widen(struct lab_series *line, const struct lab_curve *curve, double start,
+                  struct drawing *d) {
+    for (size_t i = 0; i < line->count; i++)
+        for (int p = 0; p < curve->count; p++) {
+            const struct lab_curve_point *point = &curve->points[p];
+            if ((d->over_time ? point->time_s : point->step) - start != line->x[i])
+                continue;
+            line->low[i] = fmin(line->low[i], point->low);
+            line->high[i] = fmin(fmax(line->high[i], point->high),
+                                 isnan(d->limit) ? (double)INFINITY : d->limit);
+            d->low = fmin(d->low, line->low[i]);
+            d->high = fmax(d->high, line->high[i]);
+            d->thinned = true;
+        }
+}
+
+static void add_setting(struct lab_chart_panel *panel, const struct metrics_value *value,
+                        struct drawing *d, int colour) {
+    const struct lab_study_point *point = &value->setting->point;
+    const struct lab_study_run *run = NULL;
+    const struct lab_curve *grid = longest_curve(point, d->metric, &run);
+    double start = grid && d->over_time ? run_start(run) : 0;
+    struct lab_series line = {.arena = d->arena};
+    int stride = grid ? (grid->count + GRID_MOST - 1) / GRID_MOST : 1;
+    for (int i = 0; grid && i < grid->count; i += stride) {
+        int at = i + stride >= grid->count ? grid->count - 1 : i; /* the last one counts */
+        const struct lab_curve_point *x = &grid->points[at];
+        add_at(point, d, (d->over_time ? x->time_s : x->step) - start, &line);
+    }
+    if (line.count < 2)
+        return;
+    if (point->count == 1 && grid->share > 1)
+        widen(&line, grid, start, d);
+    if (is_banded(&line))
+        lab_panel_add_series(panel, lab_series_chart(&line, NULL, LAB_CHART_BAND, colour),
+                             d->arena);
+    struct lab_chart_series series = lab_series_chart(&line, value->name, LAB_CHART_LINE, colour);
+    series.low = series.high = NULL;
+    lab_panel_add_series(panel, series, d->arena);
+}
+
+/* --- one metric --- */
+
+static bool has_curve(const struct metrics_metric *metric) {
+    const struct lab_study_run *run;
+    for (int i = 0; i < metric->count; i++)
+        if (longest_curve(&metric->values[i].setting->point, metric, &run))
+            return true;
+    return false;
+}
+
+static bool is_stepped(const struct metrics_metric *metric) {
+    for (int v = 0; v < metric->count; v++) {
+        const struct lab_study_point *point = &metric->values[v].setting->point;
+        for (int r = 0; r < point->count; r++)
+            for (int i = 0; i < point->runs[r]->metric_count; i++)
+                if (is_of(&point->runs[r]->metrics[i], metric) &&
+                    !point->runs[r]->metrics[i].curve.stepped)
+                    return false;
+    }
+    return true;
+}
+
+/* What is better lower and grows far beyond where it began has diverged: it would hide the rest. */
+static double limit_of(const struct metrics_metric *metric) {
+    double first = NAN;
+    for (int v = 0; v < metric->count && metric->better == LAB_DIRECTION_LOWER; v++) {
+        const struct lab_study_point *point = &metric->values[v].setting->point;
+        for (int r = 0; r < point->count; r++)
+            for (int i = 0; i < point->runs[r]->metric_count; i++)
+                if (is_of(&point->runs[r]->metrics[i], metric))
+                    first = fmax(first, point->runs[r]->metrics[i].curve.first);
+    }
+    return first > 0 ? FAR * first : (double)NAN;
+}
+
+static struct drawing add_panel(struct lab_chart *chart, const struct metrics_metric *metric,
+                                bool over_time, const char *title, struct lab_arena *arena) {
+    struct drawing d = {.metric = metric,
+                        .over_time = over_time,
+                        .limit = limit_of(metric),
+                        .low = NAN,
+                        .high = NAN,
+                        .arena = arena};
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, title, lab_axis(over_time ? "Time since the first value [s]" : "Step"),
+        lab_axis(metrics_title(metric, arena)), arena);
+    for (int i = 0; i < metric->count && i < SETTINGS_MOST; i++)
+        add_setting(panel, &metric->values[i], &d, i);
+    panel->y.log = metric->better == LAB_DIRECTION_LOWER && d.low > 0 && d.high > WIDE * d.low;
+    return d;
+}
+
+/* --- charts --- */
+
+/* Each setting keeps its colour: panels list settings in the objective's order. */
+static struct metrics_metric in_order_of(const struct metrics_metric *metric,
+                                         const struct metrics_metric *leading,
+                                         struct lab_arena *arena) {
+    struct metrics_metric sorted = *metric;
+    sorted.values = lab_arena_alloc(arena, (size_t)metric->count + 1, sizeof *sorted.values);
+    sorted.count = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < (pass ? metric : leading)->count; i++) {
+            const char *name = (pass ? metric : leading)->values[i].name;
+            int found = LAB_FIND(metric->values, metric->count, name, name);
+            if (found >= 0 && LAB_FIND(sorted.values, sorted.count, name, name) < 0)
+                sorted.values[sorted.count++] = metric->values[found];
+        }
+    return sorted;
+}
+
+static const char *caption_of(const struct drawing *d, const struct metrics_metric *leading,
+                              struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (leading->count > SETTINGS_MOST)
+        lab_str_printf(&text, "The %d best of %d settings. ", SETTINGS_MOST, leading->count);
+    if (d->repeated)
+        lab_str_add(&text, "Lines are means over runs; bands go from their minimum to maximum. ");
+    else if (d->thinned)
+        lab_str_add(&text, "Bands: minimum to maximum of the values that a point stands for. ");
+    if (d->cut)
+        lab_str_printf(&text, "Values above %.3g aren't drawn. ", d->limit);
+    if (text.length)
+        text.text[text.length - 1] = '\0';
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+static void add_grid(struct lab_analysis_result *result, const struct metrics_metric *metrics,
+                     int count, const struct metrics_metric *leading, bool over_time,
+                     struct lab_chart chart, struct lab_arena *arena) {
+    struct drawing all = {.limit = NAN};
+    for (int i = 0; i < count && chart.panel_count < PANELS_MOST; i++) {
+        const struct metrics_metric *metric = &metrics[i];
+        if ((metric == leading && !over_time) || !has_curve(metric) ||
+            (!over_time && !is_stepped(metric)))
+            continue;
+        struct metrics_metric *sorted = lab_arena_alloc(arena, 1, sizeof *sorted);
+        *sorted = in_order_of(metric, leading, arena);
+        struct drawing d = add_panel(&chart, sorted, over_time, NULL, arena);
+        all.repeated |= d.repeated;
+        all.thinned |= d.thinned;
+    }
+    chart.caption = caption_of(&all, leading, arena);
+    if (chart.panel_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
+}
+
+void metrics_add_curves(struct lab_analysis_result *result, const struct metrics_metric *metrics,
+                        int count, int objective, bool simulated, struct lab_arena *arena) {
+    int lead = objective >= 0 && has_curve(&metrics[objective]) ? objective : -1;
+    for (int i = 0; i < count && lead < 0; i++)
+        if (has_curve(&metrics[i]))
+            lead = i;
+    if (lead < 0)
+        return;
+    const struct metrics_metric *leading = &metrics[lead];
+    bool over_time = !is_stepped(leading);
+    struct lab_chart first = {
+        .name = "curve",
+        .title = lab_arena_printf(arena, "%s over %s", leading->name, over_time ? "time" : "steps"),
+        .simulated = simulated};
+    struct drawing d = add_panel(&first, leading, over_time, NULL, arena);
+    first.caption = caption_of(&d, leading, arena);
+    lab_analysis_add_chart(result, first, arena);
+    add_grid(result, metrics, count, leading, false,
+             (struct lab_chart){.name = "curves_by_step",
+                                .title = "Other metrics over steps",
+                                .columns = 2,
+                                .simulated = simulated},
+             arena);
+    add_grid(result, metrics, count, leading, true,
+             (struct lab_chart){.name = "curves_over_time",
+                                .title = "Metrics over time",
+                                .columns = 2,
+                                .simulated = simulated},
+             arena);
+}

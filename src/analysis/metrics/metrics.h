@@ -1,0 +1,100 @@
+/*
+ * metrics.h: programs of the user's own, by setting: what its parts share. A setting is a point of
+ * the matrix: its runs repeat each other.
+ */
+#pragma once
+
+#include "analysis/analysis_build.h"
+#include "analysis/analysis_study.h"
+#include "model/claim.h"
+#include "model/metric_name.h"
+
+/* --- settings --- */
+
+struct metrics_setting {
+    const struct lab_study_table *study;
+    struct lab_study_point point;
+    const char *name; /* by what varies: "adam", "lr=0.03, optimizer=adam, GPU 1" */
+};
+
+struct metrics_settings {
+    struct metrics_setting *items; /* in the matrix's order, study by study */
+    int count;
+    bool of_gpu; /* some GPU's memory is known: memory is GPUs', else the program's */
+};
+
+/* Names are distinct: by their study, too, where several have the same. */
+struct metrics_settings metrics_settings_make(const struct lab_analysis_input *input,
+                                              struct lab_arena *arena);
+
+/* --- metrics --- */
+
+struct metrics_value { /* of one setting */
+    const struct metrics_setting *setting;
+    const char *name;         /* the setting's */
+    struct lab_doc_cell cell; /* mean over its runs, with its interval */
+    const char *text;         /* the same for people */
+    double value;
+    /* for programs: the median of last values with its interval, and of the memory */
+    double last, low, high, memory_mib;
+    int runs;
+    int lost;                /* runs whose last value isn't finite */
+    struct lab_claim change; /* "metrics.setting": against the first setting */
+};
+
+struct metrics_metric {
+    const char *name, *unit;
+    enum lab_direction better;
+    bool rate;                    /* a value is the mean of the run, not the last one */
+    struct metrics_value *values; /* of settings that reported it, the best first */
+    int count;
+    int lost; /* runs whose last value isn't finite */
+    const char
+        *best; /* by a claim; the first setting where certainly none is better; NULL = unknown */
+    struct lab_claim lead; /* "metrics.best": the best value against the next */
+};
+
+/* Of one run: a rate's mean, else its last value; of all ranks that reported it, the mean. NaN =
+ * none, or not finite. */
+double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric);
+
+/* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
+ * NULL = by their names. -1 = none. */
+int metrics_objective(struct metrics_metric *metrics, int count, const char *asked);
+/* "val_loss [ms]" for an axis or a heading. */
+const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena);
+
+/* The mean of values over runs, with its 95% interval: of positive ones the geometric mean, whose
+ * ratios the comparisons are. Leaves out what isn't finite. */
+struct lab_doc_cell metrics_cell(const double *values, int count, struct lab_arena *arena);
+/* "0.0086 [0.0077, 0.0097]", "505 ms [410, 620]" by `unit`: LAB_UNIT_NUMBER, _TIME, … */
+const char *metrics_cell_text(const struct lab_doc_cell *cell, enum lab_unit unit,
+                              struct lab_arena *arena);
+
+/* "505 ms ±23%": the farther end of the interval. */
+const char *metrics_cell_brief(const struct lab_doc_cell *cell, enum lab_unit unit,
+                               struct lab_arena *arena);
+
+/* The line that runs the program with this setting; NULL = it needs what only a study knows. */
+const char *metrics_command(const struct metrics_setting *setting, struct lab_arena *arena);
+
+/* --- tables and charts --- */
+
+/* What each setting takes and gives: objective, time, rate, memory, energy, balance. */
+void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
+                         const struct metrics_metric *metrics, int count, int objective,
+                         struct lab_arena *arena);
+/* "Most val_loss reduction per joule: adam, 0.12 per kJ (…)"; NULL = no energy is known. */
+const char *metrics_energy_words(const struct metrics_metric *objective, struct lab_arena *arena);
+
+/* Memory of one run: of its largest GPU, of all of them; of the program on a CPU. NaN = unknown. */
+double metrics_memory_most(const struct lab_study_run *run, bool of_gpu);
+double metrics_memory_all(const struct lab_study_run *run, bool of_gpu);
+
+/* Over steps and over time; nothing where no metric has two values. */
+void metrics_add_curves(struct lab_analysis_result *result, const struct metrics_metric *metrics,
+                        int count, int objective, bool simulated, struct lab_arena *arena);
+void metrics_add_memory_charts(struct lab_analysis_result *result,
+                               const struct metrics_settings *settings,
+                               const struct metrics_metric *quality, bool simulated,
+                               struct lab_arena *arena);

@@ -1,0 +1,132 @@
+/* settings.c: points of all studies, named by what varies between them. */
+#include "analysis/metrics/metrics.h"
+
+#include "analysis/analysis_words.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "model/setting.h"
+
+#include <math.h>
+
+static bool has_gpu_memory(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].used && metrics_memory_all(&study->runs[i], true) > 0)
+            return true;
+    return false;
+}
+
+static bool is_value(const struct lab_value *a, const struct lab_value *b) {
+    if (a->type == LAB_VALUE_STRING || (b && b->type == LAB_VALUE_STRING))
+        return b && a->type == b->type && lab_str_equal(a->string, b->string);
+    return b && lab_study_value(a) == lab_study_value(b);
+}
+
+/* The place in the matrix as its author wrote it, the last key fastest: runs are shuffled. */
+static int64_t place_of(const struct lab_study_table *study, const struct lab_study_point *point) {
+    const struct lab_value *own = lab_value_get(point->runs[0]->options, "matrix");
+    int64_t place = 0;
+    for (int k = 0;
+         study->matrix && study->matrix->type == LAB_VALUE_MAP && k < study->matrix->count; k++) {
+        const struct lab_value *list = study->matrix->items[k];
+        int at = 0, count = list->type == LAB_VALUE_LIST ? list->count : 0;
+        while (at < count && !is_value(list->items[at], lab_value_get(own, study->matrix->keys[k])))
+            at++;
+        place = place * (count + 1) + at;
+    }
+    return place;
+}
+
+struct planned {
+    int64_t place, number;
+    struct lab_study_point *point;
+};
+
+static void add_study(struct metrics_settings *settings, const struct lab_study_table *study,
+                      struct lab_arena *arena) {
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points);
+    struct planned *order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
+    for (int i = 0; i < count; i++)
+        order[i] = (struct planned){place_of(study, &points[i]), points[i].runs[0]->run->number,
+                                    &points[i]};
+    LAB_SORT(order, count, LAB_BY(order, place), LAB_BY(order, number));
+    for (int i = 0; i < count; i++)
+        LAB_ADD(settings->items, settings->count, arena) =
+            (struct metrics_setting){.study = study, .point = *order[i].point};
+    settings->of_gpu |= has_gpu_memory(study);
+}
+
+static const char *device_of(const struct metrics_setting *setting, struct lab_arena *arena) {
+    return lab_words_gang(setting->point.runs[0], arena);
+}
+
+static const char *node_of(const struct metrics_setting *setting, struct lab_arena *arena) {
+    const struct lab_study_run *run = setting->point.runs[0];
+    return lab_arena_printf(arena, "NUMA node %d", run->rank_count ? run->ranks[0].numa_node : -1);
+}
+
+static const char *phase_of(const struct metrics_setting *setting, struct lab_arena *arena) {
+    (void)arena;
+    return setting->point.runs[0]->phase;
+}
+
+/* Adds what differs between settings behind their names. */
+static void add_where(struct metrics_settings *settings,
+                      const char *(*where)(const struct metrics_setting *, struct lab_arena *),
+                      struct lab_arena *arena) {
+    bool varies = false;
+    for (int i = 1; i < settings->count && !varies; i++)
+        varies =
+            !lab_str_equal(where(&settings->items[i], arena), where(&settings->items[0], arena));
+    for (int i = 0; i < settings->count && varies; i++) {
+        const char *name = settings->items[i].name, *text = where(&settings->items[i], arena);
+        settings->items[i].name =
+            lab_arena_printf(arena, "%s%s%s", name, *name && *text ? ", " : "", text);
+    }
+}
+
+static bool is_unique(const struct metrics_settings *settings, int index) {
+    for (int i = 0; i < settings->count; i++)
+        if (i != index && lab_str_equal(settings->items[i].name, settings->items[index].name))
+            return false;
+    return true;
+}
+
+/* Studies come first where names collide; then the whole name of the point. */
+static void make_unique(struct metrics_settings *settings, bool several, struct lab_arena *arena) {
+    bool *taken = lab_arena_alloc(arena, (size_t)settings->count + 1, sizeof *taken);
+    for (int i = 0; i < settings->count; i++)
+        taken[i] = several && !is_unique(settings, i);
+    for (int i = 0; i < settings->count; i++)
+        if (taken[i])
+            settings->items[i].name = lab_arena_printf(
+                arena, "%s: %s", settings->items[i].study->name, settings->items[i].name);
+    for (int i = 0; i < settings->count; i++)
+        taken[i] = !is_unique(settings, i);
+    for (int i = 0; i < settings->count; i++)
+        if (taken[i])
+            settings->items[i].name = settings->items[i].point.name;
+}
+
+struct metrics_settings metrics_settings_make(const struct lab_analysis_input *input,
+                                              struct lab_arena *arena) {
+    struct metrics_settings settings = {0};
+    for (int i = 0; i < input->study_count; i++)
+        add_study(&settings, &input->studies[i], arena);
+    const struct lab_value **options =
+        lab_arena_alloc(arena, (size_t)settings.count + 1, sizeof *options);
+    for (int i = 0; i < settings.count; i++)
+        options[i] = settings.items[i].point.runs[0]->options;
+    struct lab_settings names = lab_settings_make(options, settings.count, arena);
+    for (int i = 0; i < settings.count; i++) {
+        struct metrics_setting *setting = &settings.items[i];
+        setting->name = lab_setting_name(&names, i, arena);
+        if (names.key_count == 0) /* no matrix, or one point of it */
+            setting->name = setting->point.runs[0]->model;
+    }
+    add_where(&settings, phase_of, arena);
+    add_where(&settings, device_of, arena);
+    add_where(&settings, node_of, arena);
+    make_unique(&settings, input->study_count > 1, arena);
+    return settings;
+}

@@ -1,0 +1,360 @@
+/*
+ * summary.c: what each setting takes and gives, in one table: the objective, time, rate, memory of
+ * its GPUs, energy, and how evenly the memory is spread; and the charts of memory.
+ */
+#include "analysis/metrics/metrics.h"
+
+#include "analysis/claims/rows.h"
+#include "base/list.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MIB_OF_GIB  1024.0
+#define SERIES_MOST 8    /* settings that have a colour of their own */
+#define BARS_MOST   16   /* settings of the memory comparison */
+#define IDLE_SHARE  0.05 /* of the largest: a GPU with less memory in use does nothing */
+#define PER_KJ      1000.0
+
+/* --- of a run --- */
+
+/* A single one's is the run's. */
+static double rank_memory(const struct lab_study_run *run, int rank) {
+    if (rank == 0 && run->result->rank_count == 0)
+        return run->result->gpu_memory_peak_mb;
+    return rank < run->result->rank_count ? run->result->ranks[rank].gpu_memory_peak_mb
+                                          : (double)NAN;
+}
+
+double metrics_memory_all(const struct lab_study_run *run, bool of_gpu) {
+    return of_gpu ? run->result->gpu_memory_peak_mb : run->result->peak_memory_mb;
+}
+
+double metrics_memory_most(const struct lab_study_run *run, bool of_gpu) {
+    double most = NAN;
+    for (int i = 0; of_gpu && i < run->rank_count; i++)
+        most = fmax(most, rank_memory(run, i)); /* fmax passes NaN over */
+    return isnan(most) ? metrics_memory_all(run, of_gpu) : most;
+}
+
+static double run_time(const struct lab_study_run *run, const void *context) {
+    (void)context;
+    return run->time_s;
+}
+
+static double run_memory(const struct lab_study_run *run, const void *context) {
+    return metrics_memory_most(run, *(const bool *)context);
+}
+
+static double run_energy(const struct lab_study_run *run, const void *context) {
+    (void)context;
+    return run->result->energy_j > 0 ? run->result->energy_j : (double)NAN;
+}
+
+static double run_metric(const struct lab_study_run *run, const void *context) {
+    return context ? metrics_run_value(run, context) : (double)NAN;
+}
+
+/* The coefficient of variation of the memory of GPUs in use, with the population's deviation. */
+static double run_balance(const struct lab_study_run *run, const void *context) {
+    (void)context;
+    double most = metrics_memory_most(run, true), sum = 0, squares = 0;
+    int count = 0;
+    for (int i = 0; i < run->rank_count; i++) {
+        double memory = rank_memory(run, i);
+        if (!(memory > IDLE_SHARE * most))
+            continue;
+        sum += memory;
+        squares += memory * memory;
+        count++;
+    }
+    double mean = sum / count, variance = squares / count - mean * mean;
+    return count > 1 ? sqrt(fmax(0, variance)) / mean : (double)NAN;
+}
+
+/* How far it came since its first value, towards what is better; of what is better higher, the
+ * value. */
+static double run_gain(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    double value = metrics_run_value(run, metric), first = 0;
+    int count = 0;
+    if (metric->better == LAB_DIRECTION_HIGHER)
+        return value;
+    for (int i = 0; i < run->metric_count; i++)
+        if (lab_str_equal(run->metrics[i].name, metric->name)) {
+            first += run->metrics[i].curve.first;
+            count++;
+        }
+    return count ? first / count - value : (double)NAN;
+}
+
+static double run_per_kj(const struct lab_study_run *run, const void *context) {
+    const struct metrics_metric *metric = context;
+    return metric && metric->better != LAB_DIRECTION_NONE
+               ? PER_KJ * run_gain(run, metric) / run_energy(run, NULL)
+               : (double)NAN;
+}
+
+/* --- of a setting --- */
+
+typedef double run_figure(const struct lab_study_run *run, const void *context);
+
+static struct lab_doc_cell summarize(const struct metrics_setting *setting, run_figure *figure,
+                                     const void *context, struct lab_arena *arena) {
+    double *values = lab_arena_alloc(arena, (size_t)setting->point.count, sizeof *values);
+    for (int i = 0; i < setting->point.count; i++)
+        values[i] = figure(setting->point.runs[i], context);
+    return metrics_cell(values, setting->point.count, arena);
+}
+
+/* --- the table --- */
+
+static const char *grade(double cv) {
+    return isnan(cv)   ? NULL
+           : cv < 0.05 ? "excellent"
+           : cv < 0.10 ? "good"
+           : cv < 0.20 ? "fair"
+                       : "poor";
+}
+
+static const char *change_text(const struct metrics_metric *objective,
+                               const struct metrics_setting *setting, struct lab_arena *arena) {
+    int found = objective ? LAB_FIND(objective->values, objective->count, name, setting->name) : -1;
+    const struct lab_claim *change = found < 0 ? NULL : &objective->values[found].change;
+    if (!change || !change->subject)
+        return NULL;
+    if (lab_str_equal(change->subject, change->reference))
+        return "reference";
+    if (isnan(change->effect))
+        return NULL;
+    if (isnan(change->low))
+        return lab_arena_printf(arena, "%+.1f%%", 100 * change->effect);
+    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]", 100 * change->effect, 100 * change->low,
+                            100 * change->high);
+}
+
+/* Settings in the objective's order, then those that didn't report it. */
+static const struct metrics_setting **in_order(const struct metrics_settings *settings,
+                                               const struct metrics_metric *objective,
+                                               struct lab_arena *arena) {
+    const struct metrics_setting **order =
+        lab_arena_alloc(arena, (size_t)settings->count + 1, sizeof *order);
+    int count = 0;
+    for (int i = 0; objective && i < objective->count; i++)
+        order[count++] = objective->values[i].setting;
+    for (int i = 0; i < settings->count; i++) {
+        bool known = false;
+        for (int k = 0; k < count && !known; k++)
+            known = order[k] == &settings->items[i];
+        if (!known)
+            order[count++] = &settings->items[i];
+    }
+    return order;
+}
+
+static const struct metrics_metric *find_rate(const struct metrics_metric *metrics, int count) {
+    for (int i = 0; i < count; i++)
+        if (metrics[i].rate)
+            return &metrics[i];
+    return NULL;
+}
+
+/* Two columns each: the figure for programs, its words for people. */
+struct figure {
+    const char *key, *title;
+    enum lab_unit unit;
+    run_figure *of;
+    const void *context;
+};
+
+static void add_figure(struct lab_doc_cell *cells, const struct figure *figure,
+                       const struct metrics_setting *setting, struct lab_arena *arena) {
+    struct lab_doc_cell cell = summarize(setting, figure->of, figure->context, arena);
+    const char *text = metrics_cell_brief(&cell, figure->unit, arena);
+    if (text && figure->of == run_balance)
+        text = lab_arena_printf(arena, "%s, %s", text, grade(cell.value));
+    cells[0] = cell;
+    cells[1] = lab_cell_text(text);
+}
+
+void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
+                         const struct metrics_metric *metrics, int count, int chosen,
+                         struct lab_arena *arena) {
+    enum { FIGURES = 7, COLUMNS = 2 * FIGURES + 3 };
+    const struct metrics_metric *objective = chosen < 0 ? NULL : &metrics[chosen],
+                                *rate = find_rate(metrics, count);
+    bool gain = objective && objective->better == LAB_DIRECTION_LOWER;
+    rate = rate == objective ? NULL : rate;
+    const struct figure figures[FIGURES] = {
+        {"objective", objective ? metrics_title(objective, arena) : NULL, LAB_UNIT_NUMBER,
+         run_metric, objective},
+        {"time", "Time", LAB_UNIT_TIME, run_time, NULL},
+        {"rate",
+         !rate         ? NULL
+         : *rate->unit ? rate->unit
+                       : rate->name,
+         LAB_UNIT_NUMBER, run_metric, rate},
+        {"peak_memory_mib", settings->of_gpu ? "Peak memory per GPU" : "Peak memory",
+         LAB_UNIT_MEBIBYTES, run_memory, &settings->of_gpu},
+        {"energy_j", "Energy", LAB_UNIT_JOULES, run_energy, NULL},
+        {"objective_per_kj", gain ? "Reduction per kJ" : "Per kJ", LAB_UNIT_NUMBER, run_per_kj,
+         objective},
+        {"memory_cv", "Memory balance (CV)", LAB_UNIT_SHARE, run_balance, NULL},
+    };
+    struct lab_doc_column *columns = lab_arena_alloc(arena, COLUMNS, sizeof *columns);
+    columns[0] = (struct lab_doc_column){"setting", "Setting", LAB_UNIT_TEXT};
+    for (int f = 0; f < FIGURES; f++) {
+        columns[1 + 2 * f] =
+            (struct lab_doc_column){figures[f].key, NULL, figures[f].unit, .with_interval = true};
+        columns[2 + 2 * f] = (struct lab_doc_column){NULL, figures[f].title, LAB_UNIT_FIGURE,
+                                                     .optional = true, .yields = f};
+    }
+    columns[COLUMNS - 2] = (struct lab_doc_column){"change", "Change", LAB_UNIT_FIGURE,
+                                                   .optional = true, .yields = FIGURES};
+    columns[COLUMNS - 1] = (struct lab_doc_column){"runs", "Runs", LAB_UNIT_COUNT};
+    struct lab_doc_table *table =
+        lab_analysis_add_table(part, "settings", "Settings", columns, COLUMNS, arena);
+    const struct metrics_setting **order = in_order(settings, objective, arena);
+    for (int i = 0; i < settings->count; i++) {
+        struct lab_doc_cell cells[COLUMNS];
+        cells[0] = lab_cell_text(order[i]->name);
+        for (int f = 0; f < FIGURES; f++)
+            add_figure(&cells[1 + 2 * f], &figures[f], order[i], arena);
+        cells[COLUMNS - 2] = lab_cell_text(change_text(objective, order[i], arena));
+        cells[COLUMNS - 1] = lab_cell_figure(order[i]->point.count);
+        lab_analysis_add_row(table, cells, COLUMNS, arena);
+    }
+    lab_analysis_hide_columns(table, arena);
+}
+
+const char *metrics_energy_words(const struct metrics_metric *objective, struct lab_arena *arena) {
+    const struct metrics_setting *best = NULL;
+    double most = 0;
+    int known = 0;
+    for (int i = 0; i < objective->count; i++) {
+        double value = summarize(objective->values[i].setting, run_per_kj, objective, arena).value;
+        known += isfinite(value);
+        if (isfinite(value) && value > most) {
+            most = value;
+            best = objective->values[i].setting;
+        }
+    }
+    return best && known > 1
+               ? lab_arena_printf(arena, "Most %s%s per joule: %s, %.3g per kJ.", objective->name,
+                                  objective->better == LAB_DIRECTION_LOWER ? " reduction" : "",
+                                  best->name, most)
+               : NULL;
+}
+
+/* --- charts --- */
+
+struct run_row {
+    double memory, value;
+    const char *setting;
+};
+
+static const struct lab_field run_fields[] = {
+    LAB_FIELD(struct run_row, memory, "memory", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct run_row, value, "value", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct run_row, setting, "setting", NULL, LAB_UNIT_TEXT),
+};
+
+static double unit_mib(const struct metrics_settings *settings) {
+    double most = 0;
+    for (int i = 0; i < settings->count; i++)
+        for (int k = 0; k < settings->items[i].point.count; k++)
+            most =
+                fmax(most, metrics_memory_all(settings->items[i].point.runs[k], settings->of_gpu));
+    return most >= MIB_OF_GIB ? MIB_OF_GIB : 1;
+}
+
+static void add_scatter(struct lab_analysis_result *result, const struct metrics_settings *settings,
+                        const struct metrics_metric *metric, bool simulated,
+                        struct lab_arena *arena) {
+    struct run_row *rows = NULL;
+    int count = 0;
+    double unit = unit_mib(settings);
+    for (int i = 0; i < metric->count; i++)
+        for (int k = 0; k < metric->values[i].setting->point.count; k++) {
+            const struct lab_study_run *run = metric->values[i].setting->point.runs[k];
+            bool shared = metric->count > SERIES_MOST && i >= SERIES_MOST - 1;
+            LAB_ADD(rows, count, arena) = (struct run_row){
+                metrics_memory_all(run, settings->of_gpu) / unit, metrics_run_value(run, metric),
+                shared ? "others" : metric->values[i].name};
+        }
+    struct lab_chart chart = {
+        .name = "memory_vs_accuracy_scatter",
+        .title = lab_arena_printf(arena, "Memory and %s", metric->name),
+        .caption = lab_arena_printf(arena, "A point for each run; %s and to the left is better.",
+                                    metric->better == LAB_DIRECTION_HIGHER ? "up" : "down"),
+        .simulated = simulated};
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        &chart, NULL,
+        lab_axis(lab_arena_printf(arena, "Peak memory of the %s [%s]",
+                                  settings->of_gpu ? "GPUs" : "program", unit > 1 ? "GiB" : "MiB")),
+        lab_axis(metrics_title(metric, arena)), arena);
+    lab_rows_add_series(panel, &LAB_ROWS(run_fields, rows, count), "memory", "value", "setting",
+                        LAB_CHART_POINTS, arena);
+    if (panel->series_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
+}
+
+static double run_rank_memory(const struct lab_study_run *run, const void *rank) {
+    return rank_memory(run, *(const int *)rank);
+}
+
+/* A bar for each setting, of its GPUs on top of each other. */
+static void add_comparison(struct lab_analysis_result *result,
+                           const struct metrics_settings *settings, bool simulated,
+                           struct lab_arena *arena) {
+    int gpus = 0, count = settings->count < BARS_MOST ? settings->count : BARS_MOST;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++) {
+        const struct lab_study_run *run = settings->items[i].point.runs[0];
+        gpus = run->rank_count > gpus ? run->rank_count : gpus;
+        bool told = strstr(settings->items[i].name, "GPU") != NULL;
+        names[i] =
+            run->rank_count > 1 && !told
+                ? lab_arena_printf(arena, "%s (%d GPUs)", settings->items[i].name, run->rank_count)
+                : settings->items[i].name;
+    }
+    double unit = unit_mib(settings);
+    struct lab_chart chart = {
+        .name = "gpu_memory_comparison",
+        .title = "GPU memory by setting",
+        .caption = gpus > 1 ? "Peak memory of each GPU, mean over runs; a bar is their sum."
+                            : "Peak memory of the GPU, mean over runs.",
+        .simulated = simulated};
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        &chart, NULL, lab_axis_names("Setting", names, count),
+        lab_axis_from(lab_arena_printf(arena, "Peak memory [%s]", unit > 1 ? "GiB" : "MiB"), 0),
+        arena);
+    for (int g = 0; g < gpus; g++) {
+        struct lab_series bars = {.arena = arena};
+        for (int i = 0; i < count; i++) {
+            double memory = summarize(&settings->items[i], run_rank_memory, &g, arena).value;
+            if (!isnan(memory))
+                lab_series_add_point(&bars, i, memory / unit);
+        }
+        if (bars.count == 0)
+            continue;
+        struct lab_chart_series *series = lab_panel_add_series(
+            panel,
+            lab_series_chart(&bars, gpus > 1 ? lab_arena_printf(arena, "Rank %d", g) : NULL,
+                             gpus > 1 ? LAB_CHART_STACK : LAB_CHART_BARS, -1),
+            arena);
+        series->valued = gpus == 1;
+    }
+    if (panel->series_count > 0)
+        lab_analysis_add_chart(result, chart, arena);
+}
+
+void metrics_add_memory_charts(struct lab_analysis_result *result,
+                               const struct metrics_settings *settings,
+                               const struct metrics_metric *quality, bool simulated,
+                               struct lab_arena *arena) {
+    if (settings->of_gpu && settings->count > 1)
+        add_comparison(result, settings, simulated, arena);
+    if (quality)
+        add_scatter(result, settings, quality, simulated, arena);
+}
