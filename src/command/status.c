@@ -45,6 +45,27 @@ static const struct lab_run *find_run(const struct lab_study_info *study, int64_
     return NULL;
 }
 
+/* The last values that a program reported; without any, nothing. */
+static void set_metrics(const struct lab_study_info *study, int64_t run, struct lab_value *item,
+                        struct lab_arena *arena) {
+    for (int i = 0; i < study->program_count; i++) {
+        const struct lab_program *program = &study->programs[i];
+        if (program->run != run || program->metric_count == 0)
+            continue;
+        struct lab_value *list = lab_value_list(arena);
+        lab_value_set_float(arena, item, "step", program->step);
+        for (int m = 0; m < program->metric_count; m++) {
+            struct lab_value *metric = lab_value_map(arena);
+            lab_value_set_string(arena, metric, "name", program->metrics[m].name);
+            lab_value_set_string(arena, metric, "unit", program->metrics[m].unit);
+            lab_value_set_int(arena, metric, "rank", program->metrics[m].rank);
+            lab_value_set_float(arena, metric, "last", program->metrics[m].curve.last);
+            lab_value_append(arena, list, metric);
+        }
+        lab_value_set(arena, item, "metrics", list);
+    }
+}
+
 static struct lab_value *progress_value(const struct lab_study_info *study,
                                         struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
@@ -56,6 +77,7 @@ static struct lab_value *progress_value(const struct lab_study_info *study,
         lab_value_set_string(arena, item, "phase", progress->phase);
         lab_value_set_int(arena, item, "done", progress->done);
         lab_value_set_int(arena, item, "total", progress->total);
+        set_metrics(study, progress->run, item, arena);
         lab_value_append(arena, list, item);
     }
     return list;
@@ -110,6 +132,14 @@ static struct lab_doc *make_doc(const struct lab_study_view *views, int count,
 
 /* --- a line for each change --- */
 
+/* Of a program by what varies, else its id. */
+static const char *name_of(const struct lab_study_info *study, const struct lab_run *run) {
+    for (int i = 0; i < study->program_count; i++)
+        if (study->programs[i].run == run->number)
+            return study->programs[i].name;
+    return run->id;
+}
+
 /* What a line without a terminal is printed for: all that changes but iterations and times. */
 static void write_change(const struct lab_study_view *view, struct lab_str *out) {
     const struct lab_study_info *study = &view->report;
@@ -120,8 +150,8 @@ static void write_change(const struct lab_study_view *view, struct lab_str *out)
     for (int i = 0; i < study->progress_count; i++) {
         const struct lab_run *run = find_run(study, study->progress[i].run);
         if (run && run->state == LAB_RUN_RUNNING)
-            lab_str_printf(out, "; %s%s%s", run->id, *study->progress[i].phase ? " " : "",
-                           study->progress[i].phase);
+            lab_str_printf(out, "; %s%s%s", name_of(study, run),
+                           *study->progress[i].phase ? " " : "", study->progress[i].phase);
     }
 }
 
@@ -133,6 +163,12 @@ static void print_change(const struct lab_console *console, const struct lab_stu
     if (!lab_str_equal(line.text, before->text)) {
         lab_str_clear(before);
         lab_str_add(before, line.text);
+        for (int i = 0; i < view->report.program_count; i++) {
+            LAB_AUTO(str, reported);
+            lab_report_add_program(&view->report.programs[i], &reported);
+            if (reported.length)
+                lab_str_printf(&line, "; %s", reported.text);
+        }
         if (view->report.running && !isnan(view->report.left_s)) {
             lab_str_add(&line, "; about ");
             lab_str_add_duration(&line, view->report.left_s, LAB_DURATION_ROUNDED);
@@ -284,7 +320,10 @@ const struct lab_command lab_command_status = {
         "With --follow it redraws each second until the study has ended; q or Ctrl-C quits and "
         "doesn't disturb the study. Without a terminal it prints a line whenever "
         "a run begins, ends or enters another phase. The exit status is then 1 if the study ended "
-        "with runs that failed or never ran.",
+        "with runs that failed or never ran.\n"
+        "\n"
+        "Of a program of yours it shows the step, the last values of its main metrics, and a small "
+        "curve of the first one.",
     .options = status_options,
     .config_size = sizeof(struct status_config),
     .max_words = 1,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/tty/stop.h"
+#include "load/programs.h"
 #include "top/top_screen.h"
 #include "top/top_source.h"
 #include "vendor/nvml.h"
@@ -128,6 +129,29 @@ static struct lab_top_view begin_view(const struct lab_command_call *call,
     };
 }
 
+/* --- programs that studies run --- */
+
+static void read_programs(void *state, struct lab_top_view *view) {
+    view->program_count = lab_programs_read(state, NULL, &view->programs);
+    if (view->program >= view->program_count)
+        view->program = 0;
+}
+
+/* A recording or a simulated machine runs none. */
+static int show_screen(const struct lab_command_call *call, struct lab_top_source *source,
+                       struct lab_top_view *view, bool *ret_write, struct lab_err *err) {
+    const struct top_config *config = call->config;
+    bool here = !source->recording && !config->demo;
+    struct lab_programs *programs = here ? lab_programs_open() : NULL;
+    struct lab_top_programs reader = {read_programs, programs};
+    int result =
+        lab_top_screen_run(call->console, source, view, here ? &reader : NULL, ret_write, err);
+    lab_programs_close(programs);
+    view->programs = NULL;
+    view->program_count = 0;
+    return result;
+}
+
 static int show(const struct lab_command_call *call, struct lab_top_source *source, int *ret_status,
                 struct lab_err *err) {
     const struct top_config *config = call->config;
@@ -145,7 +169,7 @@ static int show(const struct lab_command_call *call, struct lab_top_source *sour
         snprintf(view.message, sizeof view.message, "%s", source->notes[0]);
     if (!screen) {
         print_snapshot(call, source, &view);
-    } else if (lab_top_screen_run(call->console, source, &view, &write, err) < 0) {
+    } else if (show_screen(call, source, &view, &write, err) < 0) {
         return -1;
     }
     if (write && !summary && !png) {
@@ -216,9 +240,11 @@ const struct lab_command lab_command_top = {
         "power limit, T thermal, H hardware, B power brake, S other GPUs' clocks. A process with "
         "cores or memory on a NUMA node remote to its GPU is marked (!cores, !memory, !both). The "
         "command that corrects it is shown. A GPU that doesn't answer is marked until it does. "
-        "Without a GPU the CPUs are the device.\n"
+        "Without a GPU the CPUs are the device. While a study runs a program of yours, F6 shows "
+        "the "
+        "curves of its metrics.\n"
         "\n"
-        "F2 to F5 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
+        "F2 to F6 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
         "s sorts. k ends a process, p pauses, w quits and leaves a summary and a picture. ? shows "
         "all keys, q quits.\n"
         "\n"

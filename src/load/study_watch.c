@@ -1,6 +1,8 @@
 /* study_watch.c: the user's studies that run or were interrupted, read again and again. */
 #include "load/study_watch.h"
 
+#include "workload/workload.h"
+
 static int watch_one(const char *word, struct lab_arena *arena, struct lab_study_watch *watch,
                      struct lab_err *err) {
     const char *path;
@@ -43,6 +45,7 @@ int lab_study_watch_open(const char *word, int max, struct lab_arena *arena,
 
 void lab_study_watch_close(struct lab_study_watch *watch) {
     for (int i = 0; i < watch->count; i++) {
+        lab_programs_close(watch->items[i].programs);
         struct lab_history *history = watch->items[i].history;
         for (int k = i; history && k < watch->count; k++)
             if (watch->items[k].history == history)
@@ -76,6 +79,15 @@ static struct lab_history *find_history(const struct lab_study_watch *watch,
     return lab_study_view_history(file);
 }
 
+static void read_programs(struct lab_study_watch_item *item, struct lab_study_info *report) {
+    if (!report->running || report->run_count == 0 ||
+        !lab_workload_is_external(report->runs[0].workload))
+        return;
+    if (!item->programs)
+        item->programs = lab_programs_open();
+    report->program_count = lab_programs_read(item->programs, item->path, &report->programs);
+}
+
 int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
                          struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_watch_item *item = &watch->items[index];
@@ -86,8 +98,10 @@ int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_ar
         item->history = find_history(watch, file);
         item->machine = file->study.machine_identity;
     }
-    if (lab_study_view_follow(file, item->history, ret_view, err) == 0)
+    if (lab_study_view_follow(file, item->history, ret_view, err) == 0) {
+        read_programs(item, &ret_view->report);
         return 0;
+    }
     lab_study_file_close(file);
     return -1;
 }

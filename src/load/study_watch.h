@@ -5,13 +5,15 @@
  */
 #pragma once
 
+#include "load/programs.h"
 #include "load/study_view.h"
 
 struct lab_study_watch_item {
     const char *path;
-    struct lab_history *history; /* NULL until it is read; studies of one machine share it */
-    uint64_t machine;            /* identity of where it runs, set with the history */
-    bool running;                /* as it was found */
+    struct lab_history *history;   /* NULL until it is read; studies of one machine share it */
+    uint64_t machine;              /* identity of where it runs, set with the history */
+    bool running;                  /* as it was found */
+    struct lab_programs *programs; /* that it runs; NULL until it is read */
 };
 
 struct lab_study_watch {
@@ -34,7 +36,7 @@ void lab_study_watch_close(struct lab_study_watch *watch); /* accepts a zeroed o
 bool lab_study_watch_any_running(const struct lab_study_watch *watch);
 void lab_study_watch_keep_running(struct lab_study_watch *watch);
 
-/* Reads item `index` as it stands now, with its runs and the time left. The caller closes the
- * view's file. */
+/* Reads item `index` as it stands now, with its runs, the time left and what its programs have
+ * reported, which holds until the item is read again. The caller closes the view's file. */
 int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
                          struct lab_study_view *ret_view, struct lab_err *err);

@@ -1,6 +1,7 @@
 /* study_info.h: what is known of a study on disk: who it is, its runs, how far it is. */
 #pragma once
 
+#include "model/program.h"
 #include "model/run.h"
 
 #include <stdbool.h>
@@ -35,6 +36,8 @@ struct lab_study_info {
     const char *holder;  /* who: "process 4711 on node7 (…)"; "" = nobody */
     const struct lab_run_progress *progress; /* of runs under way */
     int progress_count;
+    const struct lab_program *programs; /* of runs under way that report metrics */
+    int program_count;
     double left_s;    /* NaN = unknown */
     int left_unknown; /* runs that are guessed, in left_s by what others took */
     const struct lab_study_info_metric *metrics; /* run by run; for the reports alone */

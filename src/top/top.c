@@ -32,7 +32,7 @@ static void add_state(const struct lab_top_history *history, const struct lab_to
 static void draw_title(const struct lab_top_history *history, const struct lab_top_view *view,
                        struct lab_top_grid *grid) {
     static const char *const pages[LAB_TOP_PAGE_COUNT] = {"overview", "device", "processes",
-                                                          "NUMA nodes"};
+                                                          "NUMA nodes", "program"};
     LAB_AUTO(str, state);
     add_state(history, view, &state);
     int right = lab_str_columns(state.text);
@@ -96,13 +96,15 @@ struct key_name {
 static void draw_keys(const struct lab_top_view *view, int row, struct lab_top_grid *grid) {
     static const struct key_name pages[] = {
         {"F2", "overview"}, {"F3", "device"}, {"F4", "processes"}, {"F5", "NUMA"}, {NULL, NULL}};
+    static const struct key_name program[] = {{"F6", "program"}, {NULL, NULL}};
     static const struct key_name live[] = {{"p", "pause"}, {NULL, NULL}};
     static const struct key_name replay[] = {{"←→", "seek"}, {"+-", "speed"}, {NULL, NULL}};
     static const struct key_name list[] = {
         {"s", "sort"}, {"/", "filter"}, {"t", "tree"}, {"k", "kill"}, {NULL, NULL}};
     static const struct key_name ends[] = {{"?", "help"}, {"q", "quit"}, {NULL, NULL}};
     const struct key_name *const groups[] = {ends, view->page == LAB_TOP_PROCESSES ? list : NULL,
-                                             pages, view->replay ? replay : live};
+                                             pages, view->program_count ? program : NULL,
+                                             view->replay ? replay : live};
     int at = 1;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (int i = 0; groups[g] && groups[g][i].key; i++) {
@@ -110,7 +112,8 @@ static void draw_keys(const struct lab_top_view *view, int row, struct lab_top_g
             int width = lab_str_columns(name->key) + 1 + lab_str_columns(name->word);
             if (at + width > grid->columns)
                 return;
-            bool here = groups[g] == pages && i == (int)view->page;
+            bool here = groups[g] == pages ? i == (int)view->page
+                                           : groups[g] == program && view->page == LAB_TOP_PROGRAM;
             at = top_put(grid, row, at, 3, LAB_TOP_BOLD, name->key) + 1;
             at = top_put(grid, row, at, 12, here ? LAB_TOP_SELECTED : LAB_TOP_DIM, name->word) + 2;
         }
@@ -132,6 +135,7 @@ static void draw_last(const struct lab_top_history *history, const struct lab_to
 static void draw_help(const struct lab_top_view *view, struct lab_top_grid *grid) {
     static const struct key_name lines[] = {
         {"F2 o, F3 d, F4 l, F5 n", "overview, device, processes, NUMA"},
+        {"F6 m", "metrics of a program that a study runs"},
         {"Tab, Shift-Tab", "next page, the one before"},
         {"digits, arrows", "select a device or process"},
         {"Enter, Esc", "open the selected device; back"},
@@ -215,6 +219,9 @@ void lab_top_draw(const struct lab_top_history *history, const struct lab_top_vi
             break;
         case LAB_TOP_NUMA:
             top_draw_numa(history, view, grid);
+            break;
+        case LAB_TOP_PROGRAM:
+            top_draw_program(view, grid);
             break;
         case LAB_TOP_OVERVIEW:
         case LAB_TOP_PAGE_COUNT:

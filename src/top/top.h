@@ -92,6 +92,7 @@ enum lab_top_page {
     LAB_TOP_DEVICE,
     LAB_TOP_PROCESSES,
     LAB_TOP_NUMA,
+    LAB_TOP_PROGRAM, /* only where one runs */
     LAB_TOP_PAGE_COUNT
 };
 
@@ -115,6 +116,8 @@ enum lab_top_sort {
     LAB_TOP_BY_COMMAND,
     LAB_TOP_SORT_COUNT
 };
+
+struct lab_program; /* model/program.h */
 
 struct lab_top_view {
     int columns, rows;
@@ -142,6 +145,10 @@ struct lab_top_view {
     double speed;             /* 1 = as it was */
     int64_t begin_ns, end_ns; /* of the recording */
     char message[160];        /* until the next key; "" = none */
+    /* programs that studies run here; their page is there while there is one */
+    const struct lab_program *programs;
+    int program_count;
+    int program;              /* which of them is shown, from 0 */
     const char *const *notes; /* why something can't be seen; NULL-terminated, or NULL */
 };
 

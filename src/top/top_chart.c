@@ -134,14 +134,19 @@ static double upper_end(const struct plot *plot, const struct top_chart *chart, 
 /* --- drawing --- */
 
 /* A code point of three bytes in UTF-8: braille's 0x2800 and the dots. */
-static void put_dots(struct plot *plot, int x, int y, unsigned dots, enum lab_top_style style) {
+void top_put_dots(struct lab_top_grid *grid, int row, int column, unsigned dots,
+                  enum lab_top_style style) {
     char glyph[4] = {(char)0xe2, (char)(0xa0 | dots >> 6), (char)(0x80 | (dots & 0x3f)), 0};
-    top_put(plot->grid, plot->row + y, plot->column + x, 1, style, glyph);
+    top_put(grid, row, column, 1, style, glyph);
+}
+
+unsigned top_dot(int x, int y) {
+    static const uint8_t bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    return bits[y % 4][x % 2];
 }
 
 static void draw_braille(struct plot *plot, const struct top_column *column, bool second,
                          uint8_t *dots) {
-    static const uint8_t bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     int high = 4 * plot->height, before = -1;
     enum lab_top_style style = second ? LAB_TOP_SECOND : LAB_TOP_FIRST;
     for (int x = 0; x < 2 * plot->width; x++) {
@@ -158,8 +163,8 @@ static void draw_braille(struct plot *plot, const struct top_column *column, boo
         for (int at = from < y ? from : y; at <= (from < y ? y : from); at++) {
             int cell_y = (high - 1 - at) / 4, cell_x = x / 2;
             uint8_t *cell = &dots[cell_y * plot->width + cell_x];
-            *cell |= bits[(high - 1 - at) % 4][x % 2];
-            put_dots(plot, cell_x, cell_y, *cell, style);
+            *cell |= (uint8_t)top_dot(x, high - 1 - at);
+            top_put_dots(plot->grid, plot->row + cell_y, plot->column + cell_x, *cell, style);
         }
     }
 }

@@ -159,6 +159,11 @@ struct top_chart {
 void top_draw_chart(const struct lab_top_history *history, const struct lab_top_view *view,
                     const struct top_entity *entity, const struct top_chart *chart, int row,
                     int column, int width, int height, struct lab_top_grid *grid);
+/* A glyph of braille with these dots, as Unicode numbers them. */
+void top_put_dots(struct lab_top_grid *grid, int row, int column, unsigned dots,
+                  enum lab_top_style style);
+/* The bit of a dot, counted from the upper left. */
+unsigned top_dot(int x, int y);
 bool top_chart_has_data(const struct top_entity *entity, const struct top_chart *chart);
 
 /* --- processes --- */
@@ -191,6 +196,7 @@ void top_draw_process_page(const struct lab_top_history *history, const struct l
                            struct lab_top_grid *grid);
 void top_draw_numa(const struct lab_top_history *history, const struct lab_top_view *view,
                    struct lab_top_grid *grid);
+void top_draw_program(const struct lab_top_view *view, struct lab_top_grid *grid);
 /* Rows from `row` on with a small bar for each CPU of a node (-1 = all), labelled before `indent`;
  * returns the next free row. */
 int top_draw_cores(const struct lab_top_history *history, const struct lab_top_view *view, int node,

@@ -61,6 +61,8 @@ static void move(struct lab_top_view *view, const struct lab_top_history *histor
         select_process(view, history, by);
     else if (view->page == LAB_TOP_NUMA)
         view->scroll = view->scroll + by < 0 ? 0 : view->scroll + by;
+    else if (view->page == LAB_TOP_PROGRAM)
+        view->program = view->program_count ? clamp(view->program + by, view->program_count) : 0;
     else
         view->device = clamp(view->device + by, top_devices(history, devices));
 }
@@ -184,13 +186,13 @@ static bool replay_key(struct lab_top_view *view, int key, struct lab_top_reques
 /* --- all keys --- */
 
 static bool page_key(struct lab_top_view *view, int key) {
-    int page = -1;
+    int page = -1, pages = LAB_TOP_PAGE_COUNT - (view->program_count == 0);
     if (key >= LAB_TOP_KEY_F1 + 1 && key <= LAB_TOP_KEY_F1 + 4)
         page = key - LAB_TOP_KEY_F1 - 1;
     else if (key == LAB_TOP_KEY_TAB)
-        page = ((int)view->page + 1) % LAB_TOP_PAGE_COUNT;
+        page = ((int)view->page + 1) % pages;
     else if (key == LAB_TOP_KEY_BACK_TAB)
-        page = ((int)view->page + LAB_TOP_PAGE_COUNT - 1) % LAB_TOP_PAGE_COUNT;
+        page = ((int)view->page + pages - 1) % pages;
     else if (key == 'o' || (key == LAB_TOP_KEY_ESCAPE && !*view->filter))
         page = LAB_TOP_OVERVIEW;
     else if (key == 'd' || (key == LAB_TOP_KEY_ENTER && view->page == LAB_TOP_OVERVIEW))
@@ -199,6 +201,8 @@ static bool page_key(struct lab_top_view *view, int key) {
         page = LAB_TOP_PROCESSES;
     else if (key == 'n')
         page = LAB_TOP_NUMA;
+    else if (key == 'm' || key == LAB_TOP_KEY_F1 + 5)
+        page = LAB_TOP_PROGRAM;
     if (page < 0)
         return false;
     view->page = (enum lab_top_page)page;

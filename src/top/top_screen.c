@@ -16,7 +16,9 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define FRAME_NS (100 * LAB_NS_PER_MS)
+#define FRAME_NS  (100 * LAB_NS_PER_MS)
+#define LOOK_NS   LAB_NS_PER_S /* between looks at programs */
+#define SELDOM_NS (5 * LAB_NS_PER_S)
 
 struct screen {
     struct lab_top_source *source;
@@ -24,8 +26,9 @@ struct screen {
     struct lab_top_terminal *terminal;
     struct lab_top_grid grid;
     struct lab_top_history *frozen; /* what is shown while live is paused */
+    const struct lab_top_programs *programs;
     bool changed, write;
-    int64_t drawn_ns;
+    int64_t drawn_ns, looked_ns;
 };
 
 /* --- ending a process --- */
@@ -161,6 +164,18 @@ static void take(struct screen *screen) {
     set_time(screen);
 }
 
+/* Its file is local and small; while nobody looks at the page, seldom. */
+static void look_for_programs(struct screen *screen) {
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    bool shown_now = screen->view->page == LAB_TOP_PROGRAM;
+    if (!screen->programs || screen->view->paused ||
+        now_ns - screen->looked_ns < (shown_now ? LOOK_NS : SELDOM_NS))
+        return;
+    screen->programs->read(screen->programs->state, screen->view);
+    screen->looked_ns = now_ns;
+    screen->changed = true;
+}
+
 static int wait_ms(const struct screen *screen) {
     int64_t since_ns = lab_clock_now(lab_clock_system()) - screen->drawn_ns;
     if (screen->changed && since_ns < FRAME_NS) /* a drawing is due, but not yet */
@@ -175,6 +190,7 @@ static void loop(struct screen *screen) {
     screen->changed = true;
     while (lab_stop_level() == 0) {
         take(screen);
+        look_for_programs(screen);
         draw(screen);
         fds[0].revents = fds[1].revents = 0;
         poll(fds, 2, wait_ms(screen));
@@ -187,8 +203,10 @@ static void loop(struct screen *screen) {
 }
 
 int lab_top_screen_run(const struct lab_console *console, struct lab_top_source *source,
-                       struct lab_top_view *view, bool *ret_write, struct lab_err *err) {
-    struct screen screen = {.source = source, .view = view};
+                       struct lab_top_view *view, const struct lab_top_programs *programs,
+                       bool *ret_write, struct lab_err *err) {
+    struct screen screen = {.source = source, .view = view, .programs = programs};
+    screen.looked_ns = INT64_MIN / 2;
     lab_stop_watch(NULL, NULL);
     if (lab_top_terminal_open(console->style.colour, &screen.terminal, err) < 0)
         return -1;

@@ -21,6 +21,9 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
 /* report/report.md without analyses: all runs, no colour, tables in Markdown. */
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out);
 
+/* Appends the step and the last values of a program's main metrics: "step 250, loss 0.03". */
+void lab_report_add_program(const struct lab_program *program, struct lab_str *out);
+
 /* `gpulab status`: bar, counts, each run under way with its phase, iterations and time left. */
 void lab_report_add_status(struct lab_doc *doc, const struct lab_study_info *study);
 

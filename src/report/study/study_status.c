@@ -1,4 +1,5 @@
 /* study_status.c: progress of studies, as seen from another terminal; and the list of all. */
+#include "model/metric_name.h"
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
 
@@ -61,6 +62,105 @@ static void add_run(struct lab_doc *doc, const char *name, const struct lab_run 
     lab_doc_cell(doc, "%s", left.text);
 }
 
+/* --- what it reports --- */
+
+#define METRICS_SHOWN 4
+#define SPARK_COLUMNS 16
+
+static const struct lab_program *program_of(const struct lab_study_info *study,
+                                            const struct lab_run *run) {
+    for (int i = 0; i < study->program_count; i++)
+        if (study->programs[i].run == run->number && study->programs[i].metric_count > 0)
+            return &study->programs[i];
+    return NULL;
+}
+
+/* Of several ranks, the first that reported it. */
+static bool is_again(const struct lab_program *program, int index) {
+    for (int i = 0; i < index; i++)
+        if (lab_str_equal(program->metrics[i].name, program->metrics[index].name))
+            return true;
+    return false;
+}
+
+/* "val_loss 0.0312"; of a rate, its unit says what it is: "1516 tokens/s". */
+static void add_metric(const struct lab_metric_curve *metric, struct lab_str *out) {
+    if (!lab_metric_name_is_rate(metric->name, NULL) || !*metric->unit)
+        lab_str_printf(out, "%s ", metric->name);
+    lab_str_printf(out, fabs(metric->curve.last) < 1000 ? "%.4g" : "%.7g", metric->curve.last);
+    lab_str_printf(out, "%s%s", *metric->unit ? " " : "", metric->unit);
+}
+
+void lab_report_add_program(const struct lab_program *program, struct lab_str *out) {
+    int shown = 0;
+    if (!isnan(program->step))
+        lab_str_printf(out, "step %.10g", program->step);
+    for (int i = 0; i < program->metric_count && shown < METRICS_SHOWN; i++) {
+        if (is_again(program, i))
+            continue;
+        lab_str_add(out, out->length ? ", " : "");
+        add_metric(&program->metrics[i], out);
+        shown++;
+    }
+}
+
+/* The main metric so far, from its least to its most. */
+static void add_spark(const struct lab_curve *curve, struct lab_str *out) {
+    static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    bool over_time = !curve->stepped;
+    const struct lab_curve_point *first = &curve->points[0],
+                                 *last = &curve->points[curve->count - 1];
+    double from = over_time ? first->time_s : first->step,
+           until = over_time ? last->time_s : last->step;
+    for (int i = 0; i < SPARK_COLUMNS; i++) {
+        double value =
+            lab_curve_at(curve, over_time, from + (until - from) * i / (SPARK_COLUMNS - 1));
+        double share = (value - curve->least) / (curve->most - curve->least);
+        lab_str_add(out, isnan(share) ? " " : levels[(int)lround(7 * fmin(fmax(share, 0), 1))]);
+    }
+}
+
+/* As many as fit: the main one with its curve first. */
+static void draw_program(const void *state, struct lab_style style, struct lab_str *out) {
+    const struct lab_program *program = state;
+    LAB_AUTO(str, line);
+    lab_str_add(&line, " ");
+    if (!isnan(program->step))
+        lab_str_printf(&line, " step %.10g", program->step);
+    for (int i = 0, shown = 0; i < program->metric_count && shown < METRICS_SHOWN; i++) {
+        const struct lab_curve *curve = &program->metrics[i].curve;
+        LAB_AUTO(str, piece);
+        if (is_again(program, i))
+            continue;
+        lab_str_add(&piece, shown || !isnan(program->step) ? "  " : " ");
+        add_metric(&program->metrics[i], &piece);
+        if (shown == 0 && style.unicode && curve->count > 2 && curve->most > curve->least) {
+            lab_str_add(&piece, " ");
+            add_spark(curve, &piece);
+        }
+        if (shown > 0 && lab_str_columns(line.text) + lab_str_columns(piece.text) > style.columns)
+            break;
+        lab_str_add(&line, piece.text);
+        shown++;
+    }
+    lab_str_printf(out, "%s\n", line.text);
+}
+
+static void add_programs(struct lab_doc *doc, const struct lab_study_info *study) {
+    int shown = 0;
+    for (int i = 0; i < study->run_count && shown < RUNS_SHOWN; i++) {
+        const struct lab_program *program =
+            study->runs[i].state == LAB_RUN_RUNNING ? program_of(study, &study->runs[i]) : NULL;
+        if (!program)
+            continue;
+        lab_doc_gap(doc);
+        if (study->program_count > 1)
+            lab_doc_text(doc, LAB_DOC_PLAIN, "%s:", program->name);
+        lab_doc_drawing(doc, draw_program, program);
+        shown++;
+    }
+}
+
 static void add_running(struct lab_doc *doc, const struct lab_study_info *study, int count) {
     static const struct lab_doc_column columns[] = {{NULL, "Run"},
                                                     {NULL, "Phase"},
@@ -86,6 +186,7 @@ static void add_running(struct lab_doc *doc, const struct lab_study_info *study,
     }
     if (count > shown)
         lab_doc_text(doc, LAB_DOC_PLAIN, "… and %d more", count - shown);
+    add_programs(doc, study);
 }
 
 /* --- one study --- */

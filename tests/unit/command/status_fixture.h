@@ -94,6 +94,8 @@ static inline struct lab_folder_request request_of(const char *study) {
                                        .command = "gpulab run quick_test"};
 }
 
+static const char *run_workload = "vit";
+
 /* Four different models, so that what is known of one says nothing exact about another. */
 static inline struct lab_run *planned_runs(void) {
     static const struct lab_run_rank rank = {0, "cpu:0", 0};
@@ -103,7 +105,7 @@ static inline struct lab_run *planned_runs(void) {
             .id = lab_arena_printf(&arena, "gpu0_numa0_vit%d", i),
             .identity = (uint64_t)i + 1,
             .position = i,
-            .workload = "vit",
+            .workload = run_workload,
             .label = lab_arena_printf(&arena, "vit%d", i),
             .options = lab_arena_printf(&arena, "{\"depth\": %d}", i),
             .series = "[]",

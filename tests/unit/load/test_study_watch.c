@@ -115,6 +115,61 @@ LAB_TEST(looking_again_sees_what_has_happened) {
     lab_study_watch_close(&watch);
 }
 
+/* --- programs --- */
+
+static void report(struct lab_store *store, const char *name, double step, double value) {
+    struct lab_store_metric metric = {name, "", 0, value, lab_clock_now(lab_clock_system()), step};
+    assert_works(lab_store_add_metrics(store, 2, &metric, 1, &err));
+}
+
+/* Given a program that runs, then each look shows what it has reported since, main metrics first;
+ * nothing once its runner is gone. */
+LAB_TEST(programs_show_what_they_report) {
+    run_workload = "command";
+    const char *path = given_study("matrix", "dr..");
+    run_workload = "vit";
+    int runner = given_runner("matrix");
+    given_progress(path, 2, "measuring", 60);
+    struct lab_store *store;
+    const char *database = lab_arena_printf(&arena, "%s/study.db", path);
+    assert_works(lab_store_open(database, LAB_STORE_WRITE, &store, &err));
+    struct lab_programs *programs = lab_programs_open();
+    const struct lab_program *items;
+    assert_int_equal(lab_programs_read(programs, NULL, &items), 1);
+    assert_int_equal(items[0].metric_count, 0);
+    report(store, "lr", 10, 0.1);
+    report(store, "loss", 10, 3);
+    report(store, "loss", 20, 2);
+    assert_int_equal(lab_programs_read(programs, path, &items), 1);
+    assert_string_equal(items[0].study, "matrix");
+    assert_string_equal(items[0].name, "vit1");
+    assert_float_equal(items[0].step, 20, 0);
+    assert_string_equal(items[0].metrics[0].name, "loss");
+    report(store, "loss", 30, 1);
+    struct lab_study_watch watch = watch_all(0);
+    struct lab_study_view view;
+    assert_works(lab_study_watch_read(&watch, 0, &arena, &view, &err));
+    lab_study_file_close(view.file);
+    assert_int_equal(view.report.program_count, 1);
+    assert_float_equal(view.report.programs[0].metrics[0].curve.last, 1, 0);
+    lab_study_watch_close(&watch);
+    assert_int_equal(lab_programs_read(programs, path, &items), 1);
+    assert_int_equal(items[0].metrics[0].curve.values, 3);
+    int64_t epoch; /* it fails, and is tried again */
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, lab_clock_now(lab_clock_system()), &err));
+    given_progress(path, 2, "measuring", 1);
+    report(store, "loss", 10, 7);
+    assert_int_equal(lab_programs_read(programs, path, &items), 1);
+    assert_int_equal(items[0].metrics[0].curve.values, 1);
+    let_go(runner);
+    holder_count--;
+    assert_int_equal(lab_programs_read(programs, path, &items), 0);
+    assert_int_equal(lab_programs_read(programs, NULL, &items), 0);
+    lab_programs_close(programs);
+    lab_store_close(store);
+}
+
 /* --- how long --- */
 
 static struct lab_report_estimate estimate(const char *path, struct lab_study_watch *watch) {

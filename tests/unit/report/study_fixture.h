@@ -294,6 +294,32 @@ static inline void fixture_programs(struct fixture *f) {
     f->study.metric_count = 5;
 }
 
+/* The second of these programs, under way: it has reported a loss that falls, and its rate. */
+static inline void fixture_program_running(struct fixture *f) {
+    fixture_programs(f);
+    struct lab_program *program = lab_arena_alloc(&f->arena, 1, sizeof *program);
+    struct lab_metric_curves curves = {.arena = &f->arena};
+    lab_metric_curves_get(&curves, "val_loss", "", 0);
+    lab_metric_curves_get(&curves, "tokens_per_s", "tokens/s", 0);
+    lab_metric_curves_get(&curves, "lr", "", 0);
+    for (int i = 0; i <= 40; i++) {
+        lab_curve_add(&curves.items[0].curve, 25 * i, i, 0.5 + 2.5 / (1 + i), &f->arena);
+        lab_curve_add(&curves.items[1].curve, 25 * i, i, 120000 + 500 * (i % 3), &f->arena);
+        lab_curve_add(&curves.items[2].curve, NAN, i, 0.01, &f->arena);
+    }
+    *program = (struct lab_program){.study = "test_matrix",
+                                    .name = "adamw",
+                                    .run = f->runs[1].number,
+                                    .step = 1000,
+                                    .metrics = curves.items,
+                                    .metric_count = curves.count};
+    f->runs[1].state = LAB_RUN_RUNNING;
+    f->study.running = true;
+    f->study.holder = "process 4711 on node7";
+    f->study.programs = program;
+    f->study.program_count = 1;
+}
+
 /* Every line of it fits. */
 static inline void assert_fits(const char *text, int columns) {
     struct lab_str line;

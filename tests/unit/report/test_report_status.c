@@ -33,6 +33,7 @@ LAB_TEST(status_golden_files_hold) {
     } cases[] = {{"quick", fixture_quick},
                  {"numa-running", fixture_numa_running},
                  {"interrupted", fixture_interrupted},
+                 {"program", fixture_program_running},
                  {"simulated", fixture_simulated}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture f;

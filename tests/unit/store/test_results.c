@@ -261,7 +261,7 @@ LAB_TEST(metrics_have_a_last_and_a_best) {
         for (int i = 0; i < 3; i++) {
             struct lab_store_metric metric = {cases[c].name,      "", 0,
                                               cases[c].values[i], 5,  10 * (i + 1)};
-            assert_works(lab_store_add_metric(store, 1, &metric, &err));
+            assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
         }
     struct lab_run run = done_run();
     run.number = 1;

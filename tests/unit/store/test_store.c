@@ -123,7 +123,7 @@ LAB_TEST(curves_are_read_on) {
     for (int i = 0; i < 6; i++) {
         struct lab_store_metric metric = {
             "loss", "", i % 2 ? -1 : 0, 10 - i, 1000 + 500000000LL * i, i};
-        assert_works(lab_store_add_metric(store, 1, &metric, &err));
+        assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
         if (i == 2)
             assert_works(lab_store_read_curves(store, 1, 1000, &curves, &err));
     }

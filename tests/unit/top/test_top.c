@@ -8,7 +8,7 @@
 
 /* --- golden screens --- */
 
-enum given { PLAIN, GAP, MIG, SIMULATED, MACHINE };
+enum given { PLAIN, GAP, MIG, SIMULATED, MACHINE, PROGRAM };
 
 struct screen {
     const char *name;
@@ -44,6 +44,10 @@ static const struct screen screens[] = {
     {"processes-kill", 4, PLAIN, LAB_TOP_PROCESSES, 80, 24, "vk", false, false},
     {"numa", 4, MACHINE, LAB_TOP_NUMA, 80, 24, "", false, false},
     {"numa-no-machine", 4, PLAIN, LAB_TOP_NUMA, 80, 24, "", true, false},
+    {"program", 1, PROGRAM, LAB_TOP_PROGRAM, 80, 24, "", false, true},
+    {"program", 1, PROGRAM, LAB_TOP_PROGRAM, 120, 20, "", false, false},
+    {"program", 1, PROGRAM, LAB_TOP_PROGRAM, 40, 12, "", true, false},
+    {"program-none", 1, PLAIN, LAB_TOP_OVERVIEW, 80, 24, "m", false, false},
     {"help", 1, PLAIN, LAB_TOP_OVERVIEW, 80, 24, "?", false, false},
 };
 
@@ -96,6 +100,12 @@ LAB_TEST(golden_screens_hold) {
         struct lab_top_view view = top_fixture_view(&f, screen->columns, screen->rows);
         view.page = screen->page;
         view.unicode = !screen->ascii;
+        struct fixture study;
+        fixture_program_running(&study);
+        if (screen->given == PROGRAM) {
+            view.programs = study.study.programs;
+            view.program_count = 1;
+        }
         press(&view, history, screen->keys);
         lab_top_grid_init(&grid);
         LAB_AUTO(str, text);
@@ -112,6 +122,7 @@ LAB_TEST(golden_screens_hold) {
         lab_top_grid_release(&grid);
         lab_top_history_close(history);
         top_fixture_release(&f);
+        fixture_release(&study);
     }
 }
 

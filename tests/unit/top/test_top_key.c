@@ -49,6 +49,12 @@ LAB_TEST(pages_are_reached) {
     assert_int_equal(g.view.device, 2);
     press(&g, LAB_TOP_KEY_ESCAPE);
     assert_int_equal(g.view.page, LAB_TOP_OVERVIEW);
+    g.view.program_count = 2; /* Tab reaches their page while there are any */
+    press(&g, LAB_TOP_KEY_BACK_TAB);
+    assert_int_equal(g.view.page, LAB_TOP_PROGRAM);
+    for (int i = 0; i < 3; i++)
+        press(&g, LAB_TOP_KEY_DOWN);
+    assert_int_equal(g.view.program, 1);
     end(&g);
 }
 
