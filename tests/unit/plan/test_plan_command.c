@@ -50,6 +50,7 @@ LAB_TEST(presets_of_data_parallel_training) {
         const struct lab_plan_run *run = &plan.runs[0];
         const struct lab_value *matrix = lab_value_get(run->options, "matrix");
         assert_int_equal(run->rank_count, cases[i].gpus);
+        assert_int_equal(run->processes, cases[i].gpus > 1 ? LAB_PLAN_LAUNCHER : LAB_PLAN_PER_RANK);
         for (int k = 0; k < run->rank_count; k++) /* each GPU with its own node */
             assert_int_equal(run->ranks[k].numa_node, plan.devices.items[k].node);
         assert_string_equal(lab_value_get(matrix, "ddp_backend")->string, "nccl");
