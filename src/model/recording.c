@@ -109,6 +109,17 @@ static int64_t find_gap_ns(const struct lab_track *track, int64_t interval_ns) {
     return lab_energy_gap_ns(interval_ns);
 }
 
+/* Of a file that names no interval and has few readings; two may lie apart by a pause. */
+static int64_t smallest_difference(const struct lab_track *track) {
+    int64_t smallest = 0;
+    for (size_t i = 1; i < track->count && track->count > 2; i++) {
+        int64_t difference = track->times_ns[i] - track->times_ns[i - 1];
+        if (difference > 0 && (smallest == 0 || difference < smallest))
+            smallest = difference;
+    }
+    return smallest;
+}
+
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
                         int64_t from_ns, int64_t until_ns) {
     int column;
@@ -141,6 +152,7 @@ struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interv
         power_metric = LAB_METRIC_POWER_INSTANT;
         has_power = find_column(track, power_metric, &power);
     }
+    interval_ns = interval_ns > 0 ? interval_ns : smallest_difference(track);
     lab_energy_begin(&meter, find_gap_ns(track, interval_ns), from_ns, until_ns);
     for (size_t i = 0; i < track->count; i++) {
         double power_w = NAN, counter_j = NAN;

@@ -124,6 +124,8 @@ LAB_TEST_WITH(slow_readings_are_no_gaps, set_up, NULL) {
         valid[ENERGY][i] = 0;
     }
     assert_close(lab_track_energy(&track, 0, 0, 100 * S).joules, 10000);
+    track.count = 3;
+    assert_close(lab_track_energy(&track, 0, 0, 100 * S).joules, 2000);
     track.count = 2;
     assert_close(lab_track_energy(&track, 10 * S, 0, 100 * S).joules, 1000);
 }
