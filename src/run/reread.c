@@ -197,12 +197,24 @@ static int reread_all(struct rereading *all) {
     return 0;
 }
 
+static int64_t count_values(const struct lab_reread *reread) {
+    int64_t values = 0;
+    for (int i = 0; i < reread->run_count; i++)
+        values += reread->runs[i].values;
+    return values;
+}
+
+/* What was read before stays where now nothing is. */
 static int replace_all(struct rereading *all) {
     struct lab_store_study study;
     if (lab_store_study(all->store, all->arena, &study, all->err) < 0 ||
         lab_store_reread_begin(all->store, all->err) < 0)
         return -1;
     int result = reread_all(all);
+    if (result == 0 && count_values(&all->reread) == 0)
+        result = lab_err_set(all->err, LAB_ERR_USER,
+                             "no value was read from the logs of %d run%s: nothing was changed",
+                             all->reread.run_count, all->reread.run_count == 1 ? "" : "s");
     lab_failpoint("before-reread-commit");
     if (lab_store_reread_end(all->store, result == 0, all->err) < 0 || result < 0)
         return -1;

@@ -83,6 +83,9 @@ expect_out '^gpu0_numa0_train,1,objective,,2.25,,2,$'
 run show test_matrix
 expect_out '^ +train +2.5 +2.25$'
 ! grep -q 'no metric was read' <"$work/out" || fail "the warning is still there"
+run metrics reread --pattern 'nothing {here}'
+expect_status 2
+expect_err 'no value was read from the logs of 1 run: nothing was changed'
 run metrics reread --pattern 'no number'
 expect_status 2
 expect_err "'no number': reads no number"
