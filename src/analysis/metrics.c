@@ -42,7 +42,8 @@ static int place_of(const struct metrics_metric *metric) {
 int metrics_objective(struct metrics_metric *metrics, int count, const char *asked) {
     int best = -1;
     const char *colon = asked ? strrchr(asked, ':') : NULL;
-    bool most = colon && strcmp(colon, ":max") == 0, least = colon && strcmp(colon, ":min") == 0;
+    bool most = colon && (strcmp(colon, ":max") == 0 || strcmp(colon, ":higher") == 0);
+    bool least = colon && (strcmp(colon, ":min") == 0 || strcmp(colon, ":lower") == 0);
     size_t length = most || least ? (size_t)(colon - asked) : asked ? strlen(asked) : 0;
     for (int i = 0; i < count; i++) {
         if (asked && strlen(metrics[i].name) == length &&
