@@ -38,9 +38,10 @@ static const struct lab_option watch_options[] = {
     {NULL},
 };
 
-#define STATUS_FOUND 3
-#define LOOK_NS      (250 * LAB_NS_PER_MS) /* that Ctrl-C and the job's end are noticed within */
-#define LISTS_LEAST  2 /* of processes, after which a job without a GPU has none */
+#define STATUS_FOUND  3
+#define LOOK_NS       (250 * LAB_NS_PER_MS) /* that Ctrl-C and the job's end are noticed within */
+#define SAMPLES_LEAST 14 /* 8 windows of 1.5, and two until every GPU has been read */
+#define LISTS_LEAST   2  /* of processes, after which a job without a GPU has none */
 /* Energy, ECC and the like aren't asked for; links and who is on a GPU hardly change. Both are read
  * when a round begins. */
 #define SLOW_NS (60 * LAB_NS_PER_S)
@@ -205,7 +206,14 @@ static int run_round(const struct lab_command_call *call, bool again, bool *ret_
 }
 
 static int watch_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    const struct watch_config *config = call->config;
     bool over = false;
+    if (config->duration_s < SAMPLES_LEAST * config->interval_s)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "watch: --duration %gs is too short: with --interval %gs a verdict needs "
+            "%gs",
+            config->duration_s, config->interval_s, SAMPLES_LEAST * config->interval_s);
     lab_stop_watch(NULL, NULL);
     for (bool again = false; !over; again = true)
         if (run_round(call, again, &over, ret_status, err) < 0)

@@ -59,6 +59,11 @@ run analyze straggler a.db --fail
 expect_status 3
 expect_out "GPU 2 \(pid ${pids[2]}\) lags: SM clock 10\.1% lower"
 
+# a time that allows no verdict isn't waited for
+run watch $$ --duration 12s
+expect_status 2
+expect_err 'duration 12s is too short: with --interval 2s a verdict needs 28s'
+
 # what can't be watched is one line
 while IFS='|' read -r word why; do
     GPULAB_FAKE_NVML="gpus=1" run watch "$word" --interval 50ms -q
