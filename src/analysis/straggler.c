@@ -184,10 +184,9 @@ static int first_bit(unsigned bits) {
 }
 
 static void add_names(struct lab_str *text, const struct straggler *job, struct lab_arena *arena) {
-    const char **names = NULL;
-    int count = 0;
+    const char **names = lab_arena_alloc(arena, (size_t)job->named_count + 1, sizeof *names);
     for (int i = 0; i < job->named_count; i++)
-        LAB_ADD(names, count, arena) = job->units.items[job->named[i]].name;
+        names[i] = job->units.items[job->named[i]].name;
     lab_str_add_list(text, names, "and");
 }
 

@@ -104,7 +104,8 @@ static void see_study(struct lab_programs *programs, const char *folder) {
 
 static void find_studies(struct lab_programs *programs, const char *folder) {
     LAB_AUTO(arena, arena);
-    const char *const *paths = &folder;
+    const char *one[] = {folder};
+    const char *const *paths = one;
     int count = 1;
     if (!folder)
         lab_folder_known(&arena, &paths, &count);

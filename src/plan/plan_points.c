@@ -153,18 +153,17 @@ static int make_ranks(const struct walk *w, const struct point *point, const str
 /* The slots of a spread point, one after the other: the first one's ranks stand for the others. */
 static int make_slots(const struct walk *w, const struct point *point, struct plan_draft *draft,
                       struct lab_run_rank *ranks) {
-    struct lab_run_rank one[LAB_OPTION_INTS_MAX], *slots = NULL;
     int slot_count = plan_spread_count(point->gang);
+    draft->rank_count = count_of(plan_spread_slot(point->gang, 0));
+    struct lab_run_rank one[LAB_OPTION_INTS_MAX],
+        *slots = lab_arena_alloc(w->book->arena, (size_t)slot_count * (size_t)draft->rank_count,
+                                 sizeof *slots);
     for (int i = 0; i < slot_count; i++) {
         int count = 0;
         if (make_ranks(w, point, plan_spread_slot(point->gang, i), one, &count) < 0)
             return -1;
-        if (i == 0) {
-            draft->rank_count = count;
+        if (i == 0)
             memcpy(ranks, one, (size_t)count * sizeof *one);
-            slots =
-                lab_arena_alloc(w->book->arena, (size_t)slot_count * (size_t)count, sizeof *slots);
-        }
         if (count != draft->rank_count)
             return lab_value_err(point->gang, w->err,
                                  "experiment.hardware.gpu_ids: with spread=true each gang has as "

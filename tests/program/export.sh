@@ -157,7 +157,7 @@ for phase in baseline concurrent isolated; do
     run export "$work/contention" --phase "$phase" --what runs
     csv 'd and all("'$phase'" in r["run_id"] for r in d)'
 done
-[ "$samples" -gt 30 ] && [ "$samples" -lt 145 ] || fail "$samples samples in all phases"
+if [ "$samples" -le 30 ] || [ "$samples" -ge 145 ]; then fail "$samples samples in all phases"; fi
 run export "$work/contention" --run gpu0_softmax8192x2048_baseline
 csv 'len(d) == 1'
 start=$(python3 -c 'import csv, sys; print(next(csv.DictReader(open(sys.argv[1])))["start_time"])' "$work/out")

@@ -40,7 +40,7 @@ json 'abs(d[0]["energy_j"] - sum(r["gpu"]["energy_j"] for r in d[0]["ranks"])) <
 json 'd[0]["rate"] == d[0]["ranks"][0]["rate"] and d[0]["ranks"][3]["rate"] is None and d[0]["gang_overlap"] is None'
 log=$(cat outputs/test_matrix/*/*/logs/*.stdout)
 grep -Eq '^ids=0,1,2,3 count=4 world=4 omp=[1-9][0-9]* rank=unsetunsetunset$' <<<"$log" || fail "it was told: $log"
-uuid=GPU-[0-9a-f-]{36}
+uuid='GPU-[0-9a-f-]{36}'
 grep -Eq "^visible=$uuid,$uuid,$uuid,$uuid$" <<<"$log" || fail "it sees: $log"
 run analyze balance outputs/test_matrix/*/*/ --json
 expect_status 0
@@ -60,6 +60,7 @@ json 'len(d) == 2 and all(r["concurrent"] and r["validity"]["valid"] and not r["
 
 # the documented launchers can be planned as they stand there
 documented=0
+# shellcheck disable=SC2016 # nothing of it is to be expanded
 while IFS= read -r line; do
     documented=$((documented + 1))
     eval "run ${line#gpulab } --dry-run"

@@ -54,6 +54,7 @@ run show paces/test_matrix/*/* --run gpu0_numa0_kindnone
 expect_out 'done, [0-9]+ runs/h'
 
 # ranks of a gang have logs of their own, and a failed one's last lines say whose they are
+# shellcheck disable=SC2016 # the program's own shell expands it
 own ranks 'echo "said by $RANK"; echo "lost by $RANK" >&2; sleep 0.3; exit "$RANK"' \
     device=cpu:0/2 'gpu_ids=[[0,1]]'
 expect_status 1

@@ -20,9 +20,6 @@ struct lab_process_tree {
     int count;
 };
 
-/* One process; false = it isn't there. */
-bool lab_process_read(pid_t pid, struct lab_process *ret_process);
-
 /* All processes that can be seen. Costs some microseconds for each: not for inner loops. */
 void lab_process_tree_read(struct lab_process_tree *tree);
 void lab_process_tree_release(struct lab_process_tree *tree);
