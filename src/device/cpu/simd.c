@@ -100,7 +100,8 @@ double cpu_simd_flops_until(const struct cpu_simd *simd, int64_t end_ns) {
     const int64_t rounds = 1024; /* some microseconds */
     double flops = 0;
     float sum = 2;
-    while (lab_clock_now(lab_clock_system()) < end_ns)
+    do /* once even where the core comes late: its rate is low then, not 0 */
         flops += simd->multiply_add(rounds, &sum);
+    while (lab_clock_now(lab_clock_system()) < end_ns);
     return flops;
 }

