@@ -95,6 +95,9 @@ static void compare_all(struct straggler *job, struct lab_arena *arena) {
             lab_straggler_compare(windows, units->count, units->windows,
                                   lab_straggler_kinds[m].spread, family, arena,
                                   &job->comparisons[m]);
+        if (is_compared(units, m) && !job->comparisons[m].tested)
+            lab_analysis_note(&job->notes, arena, "%s was read too seldom to be compared.",
+                              lab_straggler_kinds[m].title);
     }
 }
 

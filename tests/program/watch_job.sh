@@ -6,7 +6,7 @@ fake=$(realpath "$3")/fake
 [ -e "$fake/libnvidia-ml.so.1" ] || { echo "skipped: no fake driver here"; exit 77; }
 cd "$work" || exit 1
 export HOME=$work LD_LIBRARY_PATH=$fake
-brief=(--interval 50ms --duration 4s)
+brief=(--interval 20ms --duration 1.6s)
 pids=()
 
 # a job of four ranks, each with a worker that inherits its rank, in a batch job
@@ -36,7 +36,7 @@ expect_status 3
 expect_out 'GPU 2 \(rank 2\) lags: SM clock 10\.1% lower than its peers'
 expect_out 'thermal limit \(driver\), clock 1780 MHz \(peers 1980'
 expect_out '4 of 8 ranks are on this host'
-expect_err "watching process $job, 9 processes, for 4 s"
+expect_err "watching process $job, 9 processes, for 2 s"
 
 # given four that are alike, then none is named, with what would have been found; another job on GPU 4 doesn't matter
 export GPULAB_FAKE_NVML="gpus=5; $steady; process=$on,4:$alone:100:80:C; sm_clock=1980,1970,1990,1980,900"

@@ -10,6 +10,7 @@
 
 #define PRIOR      4 /* units that the expected spread is worth */
 #define POWER      0.8
+#define WHOLE      0.9 /* of the windows: every unit was read in them */
 #define CONFIDENCE 0.95
 
 struct sample {
@@ -27,11 +28,44 @@ struct contrast {         /* of a unit against those that are peers */
     double t;
 };
 
-static bool is_whole(double *const *windows, int units, int w) {
-    for (int u = 0; u < units; u++)
-        if (isnan(windows[u][w]))
-            return false;
-    return true;
+/* Of a unit in `by` windows from w on; NaN = it was not read in them. */
+static double mean_of(const double *windows, int w, int by) {
+    double sum = 0;
+    int count = 0;
+    for (int i = w; i < w + by; i++)
+        if (!isnan(windows[i])) {
+            sum += windows[i];
+            count++;
+        }
+    return count ? sum / count : (double)NAN;
+}
+
+/* Takes those in which every unit was read, where `by` windows are one. Returns how many. */
+static int take_windows(struct sample *sample, double *const *windows, int count, int by) {
+    sample->windows = 0;
+    for (int w = 0; w + by <= count; w += by) {
+        bool whole = true;
+        for (int u = 0; u < sample->units; u++) {
+            double mean = mean_of(windows[u], w, by);
+            sample->values[u][sample->windows] = mean;
+            whole &= !isnan(mean);
+        }
+        sample->windows += whole;
+    }
+    return sample->windows;
+}
+
+/* Drivers give some metrics less often than others: these have wider windows. */
+static void choose_windows(struct sample *sample, double *const *windows, int count) {
+    int best = 1, most = 0;
+    for (int by = 1; count / by >= LAB_STRAGGLER_WINDOWS; by++) {
+        int all = count / by, whole = take_windows(sample, windows, count, by);
+        if (whole >= WHOLE * all)
+            return;
+        best = whole > most ? by : best;
+        most = whole > most ? whole : most;
+    }
+    take_windows(sample, windows, count, best);
 }
 
 static struct sample make_sample(double *const *windows, int units, int count, double expected,
@@ -42,13 +76,7 @@ static struct sample make_sample(double *const *windows, int units, int count, d
     sample.out = lab_arena_alloc(arena, (size_t)units, sizeof *sample.out);
     for (int u = 0; u < units; u++)
         sample.values[u] = lab_arena_alloc(arena, (size_t)count + 1, sizeof **sample.values);
-    for (int w = 0; w < count; w++) {
-        if (!is_whole(windows, units, w))
-            continue;
-        for (int u = 0; u < units; u++)
-            sample.values[u][sample.windows] = windows[u][w];
-        sample.windows++;
-    }
+    choose_windows(&sample, windows, count);
     for (int u = 0; u < units; u++)
         sample.means[u] = lab_stats_mean(sample.values[u], (size_t)sample.windows);
     return sample;

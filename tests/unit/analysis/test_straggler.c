@@ -208,6 +208,24 @@ LAB_TEST(the_detection_limit_is_what_it_says) {
 
 /* --- words and causes --- */
 
+/* GPUs of which a driver gives a value now and then, each at its own time. */
+LAB_TEST(what_is_read_less_often_has_wider_windows) {
+    struct lab_arena arena;
+    struct lab_straggler_comparison got;
+    double values[3][60], *windows[] = {values[0], values[1], values[2]};
+    lab_arena_init(&arena);
+    for (int gap = 3; gap <= 12; gap += 3) {
+        for (int u = 0; u < 3; u++)
+            for (int w = 0; w < 60; w++)
+                values[u][w] = w % gap == u ? (u == 2 ? 60 : 90) + w % 2 : (double)NAN;
+        lab_straggler_compare(windows, 3, 60, 0.03, 1, &arena, &got);
+        assert_int_equal(got.tested, gap < 9); /* fewer than 8 windows are too few */
+        assert_int_equal(got.tested && got.units[2].odd, gap < 9);
+        assert_false(got.tested && (got.units[0].odd || got.units[1].odd));
+    }
+    lab_arena_release(&arena);
+}
+
 LAB_TEST(a_throttled_clock_is_named_with_its_cause) {
     char answer[512];
     struct job job = {
