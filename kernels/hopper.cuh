@@ -89,25 +89,6 @@ template <int WANTED> __device__ __forceinline__ void registers_take() {
 
 /* --- shared memory --- */
 
-__device__ __forceinline__ u32 load_one(u32 address) {
-    u32 x;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-    return x;
-}
-
-__device__ __forceinline__ float2 load_two(u32 address) {
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
-                 : "=f"(x.x), "=f"(x.y)
-                 : "r"(address)
-                 : "memory");
-    return x;
-}
-
-__device__ __forceinline__ void store_word(u32 address, u32 x) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
-}
-
 __device__ __forceinline__ u64 load_long(u32 address) {
     u64 x;
     asm volatile("ld.shared.b64 %0, [%1];" : "=l"(x) : "r"(address) : "memory");

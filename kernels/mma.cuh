@@ -61,25 +61,6 @@ __device__ __forceinline__ void load_four_turned(u32 address, u32 *r, u32 *s) {
                  : "memory");
 }
 
-__device__ __forceinline__ u32 load_one(u32 address) {
-    u32 x;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-    return x;
-}
-
-__device__ __forceinline__ float2 load_two(u32 address) {
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
-                 : "=f"(x.x), "=f"(x.y)
-                 : "r"(address)
-                 : "memory");
-    return x;
-}
-
-__device__ __forceinline__ void store_word(u32 address, u32 x) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
-}
-
 /* --- the matrix unit --- */
 
 __device__ __forceinline__ u32 round_tf32(float x) {
