@@ -19,6 +19,7 @@ for study in $studies; do
     run run "$study" device=sim:l40s-10 "experiment.hardware.gpu_ids=$devices" experiment.repeat=2 \
         experiment.trace=false -q
     expect_status 0
+    grep -q 'too noisy' "$work/out" && fail "$what: two runs are few, not noisy"
     run show --claims --json
     expect_status 0
     json 'd["warnings"] == []'

@@ -12,6 +12,7 @@
 #define COMPILE_LINE "model = torch.compile(model)"
 #define ACTIONS_MOST 512
 #define GAIN_LEAST   0.01 /* of a setting that is worth a change */
+#define RUNS_LEAST   5    /* of a point: fewer show no spread */
 
 struct making {
     const struct lab_page *page; /* NULL = it wasn't analysed */
@@ -276,14 +277,20 @@ static void add_repeat(struct making *making) {
                            ? "Inconclusive"
                            : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",
                                               open.open, open.compared);
-    const char *text = lab_arena_printf(
-        making->arena, "%s: too noisy. Quiet the machine, then run it again", what);
-    int needed = first ? open.first->needed : open.needed;
-    if (needed <= (first ? open.first->n : 0) || needed > LAB_CLAIM_RUNS_MOST)
+    int needed = first ? open.first->needed : open.needed, n = open.first ? open.first->n : 0;
+    const char *text;
+    if (needed > LAB_CLAIM_RUNS_MOST) {
+        text = lab_arena_printf(making->arena,
+                                "%s: too noisy. Quiet the machine, then run it again", what);
         needed = 0;
-    if (needed > 0)
+    } else if (needed > n) {
         text = lab_arena_printf(making->arena, "%s. %d runs per point detect 2%% (80%% power)",
                                 what, needed);
+    } else { /* the spread would do: so few runs, or so many comparisons, don't */
+        needed = n < RUNS_LEAST ? RUNS_LEAST : 2 * n;
+        text =
+            lab_arena_printf(making->arena, "%s with %d runs per point: run %d", what, n, needed);
+    }
     study_add_repeat_command(study, needed, making->further, &line);
     add_again(making, text, line.text);
 }
