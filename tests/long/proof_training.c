@@ -95,8 +95,8 @@ const struct proof_experiment proof_training = {
     .name = "training",
     .about = "Machines are drawn at random: what a step costs by step, layer, parameter, "
              "arithmetic, round and byte of a sum spans three decades. Half of the cells have "
-             "what the cost model lacks: rows in tiles of 4 to 32, and sums hidden by up to 60% of "
-             "the arithmetic. Each of their points deviates by up to 3%. A speed-up of "
+             "what the cost model lacks. Rows come in tiles of 4 to 32; up to 60% of the "
+             "arithmetic hides sums. Each of their points deviates by up to 3%. A speed-up of "
              "two devices is predicted and then drawn; intervals are at 95%. Points are drawn, "
              "not simulated.",
     .claims = {{"a point left out lies in its interval", PROOF_PREDICTS},
