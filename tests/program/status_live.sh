@@ -27,9 +27,10 @@ json 'd["studies"][0]["runs"]["total"] == 3'
 json 'd["studies"][0]["study"] == "quick_test"'
 for ((i = 0; i < 300; i++)); do
     run status --json
-    grep -q '"phase": "measuring"' "$work/out" && break
+    grep -q '"total": 10000000' "$work/out" && break # it measures, and has said how far it is
     sleep 0.1
 done
+json 'd["studies"][0]["progress"][0]["phase"] == "measuring"'
 json 'd["studies"][0]["progress"][0]["run_id"] == "gpu0_numa0_vit0x0x0"'
 json 'd["studies"][0]["progress"][0]["total"] == 10000000'
 run status
