@@ -212,6 +212,23 @@ LAB_TEST(json_can_be_switched_off_and_patterns_see_the_rest) {
 
 /* --- lines of trainings --- */
 
+/* A line and what is read of it, in order; NULL = another program begins. */
+static void assert_reads(const char *const cases[][2], size_t count) {
+    const struct command_reader *reader = reader_of("{}");
+    struct command_reading reading = {0};
+    for (size_t i = 0; i < count; i++) {
+        const char *line = cases[i][0];
+        lab_str_clear(&seen);
+        if (!line) {
+            command_reading_release(&reading);
+            continue;
+        }
+        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+        assert_string_equal(seen.text, cases[i][1]);
+    }
+    command_reading_release(&reading);
+}
+
 /* Given lines as programs print them, then their values, steps and units are read; lines of one
  * program stand together. */
 LAB_TEST(trainings_are_read_as_they_print) {
@@ -271,19 +288,7 @@ LAB_TEST(trainings_are_read_as_they_print) {
         {"Iter 120: \x9d\x90\x8c=3.21", ""}, /* no UTF-8 */
         {"ETA: 0:05:12 step 5 loss 2.5", "loss=2.5@5"},
     };
-    const struct command_reader *reader = reader_of("{}");
-    struct command_reading reading = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *line = cases[i][0];
-        lab_str_clear(&seen);
-        if (!line) {
-            command_reading_release(&reading);
-            continue;
-        }
-        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
-        assert_string_equal(seen.text, cases[i][1]);
-    }
-    command_reading_release(&reading);
+    assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
 /* Given lines of several ranks in one output, then each value has its rank, and its rank's step. */
@@ -331,19 +336,7 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
         {"Rank-1 accuracy: 0.85", "rank-1_accuracy=0.85@3"},
         {"rank 99999999: step 3 loss 2", "loss=2@3"},
     };
-    const struct command_reader *reader = reader_of("{}");
-    struct command_reading reading = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *line = cases[i][0];
-        lab_str_clear(&seen);
-        if (!line) {
-            command_reading_release(&reading);
-            continue;
-        }
-        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
-        assert_string_equal(seen.text, cases[i][1]);
-    }
-    command_reading_release(&reading);
+    assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
 /* --- suggestions --- */
