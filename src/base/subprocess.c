@@ -9,14 +9,17 @@
 #include "base/file/file.h"
 #include "base/str.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -349,4 +352,15 @@ int lab_subprocess_run(const struct lab_subprocess_spec *spec, struct lab_arena 
     if (outcome == 0)
         *ret_result = result;
     return outcome;
+}
+
+/* The kernel chooses one that is free, of all addresses: launchers listen on any of them. */
+int lab_subprocess_port(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    socklen_t length = sizeof address;
+    LAB_AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+        return 0;
+    return ntohs(address.sin_port);
 }

@@ -58,3 +58,7 @@ void lab_subprocess_attributes(posix_spawnattr_t *ret_attributes, short flags);
 /* Our environment with these variables in place of, or added to, its own; one without '=' is left
  * out. NULL-terminated both, NULL = none; only the list is in the arena. */
 const char **lab_subprocess_environment(const char *const *extra, struct lab_arena *arena);
+
+/* A TCP port that nothing of this host uses now, for processes that have to find each other; 0 =
+ * none can be had. It isn't held: whoever needs it opens it soon. */
+int lab_subprocess_port(void);

@@ -25,7 +25,7 @@ struct field {
     enum kind kind;
     size_t offset;
     int64_t least, most; /* of whole numbers */
-    bool optional;       /* may be left out: a text that may be NULL, a flag */
+    bool optional;       /* may be left out: a text that may be NULL, a flag, 0 */
 };
 
 static const struct field job_fields[] = {
@@ -38,6 +38,8 @@ static const struct field job_fields[] = {
     {"warmup_iterations", INT64, offsetof(struct lab_job, warmup_iterations), 0, ITERATIONS_MAX},
     {"duration_s", SECONDS, offsetof(struct lab_job, duration_s)},
     {"seed", INT64, offsetof(struct lab_job, seed), 0, SEED_MAX},
+    {"repeat", INT, offsetof(struct lab_job, repeat), 0, INT_MAX, .optional = true},
+    {"port", INT, offsetof(struct lab_job, port), 0, 65535, .optional = true},
     {"launcher", BOOL, offsetof(struct lab_job, launcher), .optional = true},
     {"verify", BOOL, offsetof(struct lab_job, verify)},
     {"trace", BOOL, offsetof(struct lab_job, trace)},

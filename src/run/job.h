@@ -43,6 +43,8 @@ struct lab_job {
     int64_t iterations, warmup_iterations;
     double duration_s; /* > 0: measures so long instead of a number of iterations */
     uint64_t seed;     /* below 2^53 */
+    int repeat;        /* of its point, from 0 */
+    int port;          /* of programs: a free one, the same for the whole gang; 0 = none */
     bool launcher;     /* one program for all ranks, which the first one starts */
     /* simulated devices: the machine's name and description (NULL = real ones), this run's chance
      * (below 2^53) and what its clock begins with */

@@ -82,6 +82,7 @@ struct runner_run {
     int64_t settle_ns;   /* results are there: how long GPUs have for a last reading; 0 = not yet */
     int64_t told_ns;     /* when progress was last told */
     int64_t oom_kills;   /* of the system so far, as it began */
+    int port;            /* of programs: that the attempt's processes may use; 0 = none */
     bool begun;          /* in the store */
     bool all_ready;      /* GO was said */
     bool unwilling;      /* a worker that waits in a meeting */

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
+#include "base/subprocess.h"
 #include "run/frame.h"
 #include "run/launch/profiler.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <signal.h>
@@ -55,6 +57,19 @@ static void mark_concurrent(struct runner *runner, struct runner_run *run) {
     }
 }
 
+/* For the processes of a program; no two runs under way have the same. */
+static void choose_port(const struct runner *runner, struct runner_run *run) {
+    enum { TRIES = 8 };
+    bool taken = lab_workload_is_external(run->item->planned->workload);
+    for (int try = 0; try < TRIES && taken; try++) {
+        run->port = lab_subprocess_port();
+        taken = false;
+        for (int i = 0; i < runner->run_capacity; i++)
+            taken |= &runner->runs[i] != run && runner->runs[i].state != RUNNER_FREE &&
+                     runner->runs[i].port == run->port;
+    }
+}
+
 static void start_attempt(struct runner *runner, struct runner_run *run, int attempt,
                           int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
@@ -71,6 +86,7 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
         run->deadline_ns = now_ns + (int64_t)(timeout_s * 1e9);
     run->oom_kills = read_oom_kills(&run->arena);
     mark_concurrent(runner, run);
+    choose_port(runner, run);
     make_workers(runner, run);
     runner_logs_open(runner, run);
     const struct lab_plan_run *planned = item->planned;

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/random.h"
+#include "base/subprocess.h"
 #include "base/tty/interrupt.h"
 #include "machine/machine.h"
 
@@ -209,6 +210,8 @@ static int use_workload(struct bench *bench, int index, struct lab_err *err) {
 static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     struct lab_session *session = bench->session;
     session->setup.seed = lab_random_bits(bench->request->plan.seed, 200 + (uint64_t)index);
+    session->rank.repeat = index;
+    session->rank.port = session->workload->external ? lab_subprocess_port() : 0;
     bench->progress.run = index + 1;
     lab_workload_set_environment(session->workload, session->config, session->arena);
     int result = lab_session_open(session, err);

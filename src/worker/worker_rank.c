@@ -319,8 +319,12 @@ static void prepare(struct rank *rank) {
         .rank = {.numa_node = find_node(rank),
                  .index = rank->job->index,
                  .count = job->gang_size,
-                 .seed = lab_random_bits(job->seed, (uint64_t)rank->job->index),
+                 .seed = worker->workload->external /* a program is told the study's own */
+                             ? job->seed
+                             : lab_random_bits(job->seed, (uint64_t)rank->job->index),
                  .gpu_id = rank->job->gpu_id,
+                 .repeat = job->repeat,
+                 .port = job->port,
                  .run_id = job->run_id,
                  .folder = *job->folder ? job->folder : NULL,
                  .group = worker->group},

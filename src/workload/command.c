@@ -414,9 +414,10 @@ const struct lab_workload lab_workload_command = {
         "gang,\n"
         "RANK, LOCAL_RANK and WORLD_SIZE say where. No shell is started.\n"
         "\n"
-        "{gpu_id}, {gpu_ids}, {gpu_count}, {numa_node}, {seed}, {run_id}, {rank}, {world_size},\n"
-        "{device} and {output_dir} in command and env are filled in, as are the names of matrix;\n"
-        "{{ is a brace. With {gpu_ids} or {gpu_count} it is started once for all GPUs of a gang.",
+        "Names of matrix in command and env are filled in, such as {lr}; {{ is a brace. Others:\n"
+        "{gpu_id}, {gpu_ids}, {gpu_count}, {numa_node}, {device}; {rank}, {world_size}, {port};\n"
+        "{seed}, {repeat}, {run_id}, {output_dir}. With {gpu_ids} or {gpu_count} it is started\n"
+        "once for all GPUs of a gang.",
     .options = options,
     .config_size = sizeof(struct command_config),
     .external = true,

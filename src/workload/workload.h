@@ -40,6 +40,8 @@ struct lab_rank {
     int index, count;
     uint64_t seed;               /* of all data that this rank draws */
     int gpu_id;                  /* position in the study's list of devices; 0 outside a study */
+    int repeat;                  /* of the point, from 0 */
+    int port;                    /* that is free, the same for all ranks of a gang; 0 = unknown */
     const char *run_id, *folder; /* of the study; NULL outside one */
     const struct lab_sink *sink; /* NULL = nobody listens */
     /* of a `collective` workload whose ranks are threads of one process; NULL = it is on its own */

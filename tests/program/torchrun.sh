@@ -19,7 +19,8 @@ fi
 
 # PyTorch 1.13 can't read its own defaults of --redirects and --tee with Python 3.11: these leave all as it is
 run run test_matrix device=cpu:0/2 'experiment.hardware.gpu_ids=[[0,1]]' experiment.processes=launcher \
-    experiment.command="\"$found -m torch.distributed.run --standalone --nproc_per_node={gpu_count}
+    experiment.command="\"$found -m torch.distributed.run --rdzv_backend=c10d
+        --rdzv_endpoint=localhost:{port} --nproc_per_node={gpu_count}
         --redirects 9:1 --tee 9:1 '$source_dir/tests/program/train_gpt.py'
         --optimizer {optimizer} --max-iters {max_iters}\"" \
     'experiment.matrix.optimizer=[sgd,adamw]' experiment.matrix.max_iters=30 experiment.max_retries=0 --json

@@ -106,7 +106,7 @@ static void add_scalar(const struct lab_value *value, struct lab_str *out) {
         lab_str_printf(out, "%.15g", lab_value_as_number(value));
 }
 
-/* Fills {words} from the matrix; false = there is one that isn't in it. */
+/* Fills {words} from the matrix, and {repeat} as the first has it; false = there is another. */
 static bool fill(const char *text, const struct lab_value *matrix, struct lab_arena *arena,
                  struct lab_str *out) {
     for (; *text; text++) {
@@ -115,8 +115,10 @@ static bool fill(const char *text, const struct lab_value *matrix, struct lab_ar
             lab_str_add_bytes(out, text, 1);
             continue;
         }
-        const struct lab_value *value =
-            matrix ? lab_value_get(matrix, lab_arena_strndup(arena, text + 1, length)) : NULL;
+        const char *name = lab_arena_strndup(arena, text + 1, length);
+        const struct lab_value *value = matrix ? lab_value_get(matrix, name) : NULL;
+        if (!value && lab_str_equal(name, "repeat"))
+            value = lab_value_int(arena, 0);
         if (!value || value->type == LAB_VALUE_LIST || value->type == LAB_VALUE_MAP ||
             value->type == LAB_VALUE_NULL)
             return false;

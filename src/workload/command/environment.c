@@ -112,6 +112,14 @@ static void clear_ranks(struct variables *v) {
     set(v, "WORLD_SIZE", NULL);
 }
 
+/* Where a gang's processes meet: a port of its own, so that gangs at the same time don't mix. */
+static void set_meeting(struct variables *v, const struct lab_rank *rank) {
+    if (rank->port == 0)
+        return;
+    set(v, "MASTER_ADDR", "127.0.0.1");
+    set_int(v, "MASTER_PORT", rank->port);
+}
+
 static void set_users(struct variables *v, const struct command_config *config,
                       const struct lab_rank *rank) {
     LAB_AUTO(str, text);
@@ -154,6 +162,8 @@ const char **command_environment(const struct command_config *config, const stru
         clear_ranks(&v);
     else if (ranks > 1)
         set_ranks(&v, rank, command_is_cuda(command_place(rank)));
+    if (rank->gang || ranks > 1)
+        set_meeting(&v, rank);
     set(&v, "GPULAB_RUN_ID", rank->run_id);
     set(&v, "GPULAB_OUTPUT_DIR", rank->folder && *rank->folder ? rank->folder : NULL);
     if (rank->numa_node >= 0)

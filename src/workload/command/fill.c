@@ -15,6 +15,8 @@ enum own {
     GPU_COUNT,
     NUMA_NODE,
     SEED,
+    REPEAT,
+    PORT,
     RUN_ID,
     RANK,
     WORLD_SIZE,
@@ -29,6 +31,8 @@ static const char *const own_names[] = {
     [GPU_COUNT] = COMMAND_GPU_COUNT,
     [NUMA_NODE] = "numa_node",
     [SEED] = "seed",
+    [REPEAT] = "repeat",
+    [PORT] = "port",
     [RUN_ID] = "run_id",
     [RANK] = "rank",
     [WORLD_SIZE] = "world_size",
@@ -213,6 +217,12 @@ static void add_own(enum own which, const struct lab_rank *rank, struct lab_str 
         break;
     case SEED:
         lab_str_printf(out, "%llu", (unsigned long long)rank->seed);
+        break;
+    case REPEAT:
+        lab_str_printf(out, "%d", rank->repeat);
+        break;
+    case PORT:
+        lab_str_printf(out, "%d", rank->port);
         break;
     case RUN_ID:
         lab_str_add(out, rank->run_id ? rank->run_id : "bench");

@@ -20,6 +20,8 @@ static struct lab_job example(void) {
         .warmup_iterations = 10,
         .duration_s = 0.25,
         .seed = ((uint64_t)1 << 53) - 1,
+        .repeat = 4,
+        .port = 29400,
         .launcher = true,
         .verify = true,
         .trace = true,
@@ -57,6 +59,8 @@ LAB_TEST(a_job_arrives_as_it_was_sent) {
     assert_int_equal(job.warmup_iterations, 10);
     assert_true(job.duration_s == 0.25);
     assert_true(job.seed == sent.seed);
+    assert_int_equal(job.repeat, 4);
+    assert_int_equal(job.port, 29400);
     assert_true(job.launcher);
     assert_true(job.verify);
     assert_true(job.trace);

@@ -168,7 +168,9 @@ LAB_TEST(a_launcher_sees_all_its_devices) {
         {.backend = "cuda", .name = "cuda:1", .unit = 1, .uuid = "GPU-b"},
         {.backend = "cuda", .name = "cuda:3", .unit = 3, .uuid = "GPU-d"}};
     struct lab_device_list gang = {gpus, 2};
-    rank = (struct lab_rank){.ref = &gpus[0], .gang = &gang, .numa_node = -1, .count = 2};
+    rank = (struct lab_rank){
+        .ref = &gpus[0], .gang = &gang, .numa_node = -1, .count = 2, .port = 4711};
+    assert_string_equal(variable("MASTER_PORT", &config), "=4711");
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=GPU-b,GPU-d");
     static const char *const theirs[] = {"RANK", "LOCAL_RANK", "WORLD_SIZE"};
     for (int i = 0; i < 3; i++)

@@ -91,6 +91,8 @@ static const struct lab_rank rank = {.ref = &ref,
                                      .count = 4,
                                      .seed = 42,
                                      .gpu_id = 3,
+                                     .repeat = 2,
+                                     .port = 4711,
                                      .run_id = "gpu3_numa1_lr0.1",
                                      .folder = "/tmp/study"};
 
@@ -119,7 +121,7 @@ LAB_TEST(a_run_knows_where_it_is) {
     assert_string_equal(fill("{output_dir}/{run_id} {device}", "{}"),
                         "/tmp/study/gpu3_numa1_lr0.1 cpu:0/2.1");
     assert_string_equal(fill("{seed}", "{seed: 7}"), "7"); /* the matrix goes first */
-    assert_string_equal(fill("{gpu_ids}/{gpu_count}", "{}"), "0/1");
+    assert_string_equal(fill("{gpu_ids}/{gpu_count} {repeat} {port}", "{}"), "0/1 2 4711");
 }
 
 LAB_TEST(doubled_braces_are_braces) {
