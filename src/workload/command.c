@@ -158,6 +158,7 @@ struct command_state {
     bool noticed;
     int64_t start_ns;
     char last[2][LAST_LINE_MAX + 1];
+    char error[LAST_LINE_MAX + 1]; /* the first line that is one, since it last reported a value */
     struct lab_affinity_guard guard;
 };
 
@@ -286,12 +287,17 @@ static const char *clean(char last[LAST_LINE_MAX + 1]) {
 
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
     double before = state->lead < 0 ? -1 : state->reading.ranks[state->lead].step;
+    bool error = command_is_error(text, length);
     remember(state->last[stream], text, length);
+    if (error && !*state->error)
+        remember(state->error, text, length);
     if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state)) {
         if (state->suggestions)
             command_suggestions_add(state->suggestions, text, length);
         return;
     }
+    if (!error) /* it went on */
+        state->error[0] = '\0';
     const struct command_progress *progress = command_reading_of(&state->reading, -1);
     if (state->lead < 0 && progress->has_step)
         state->lead = (int)(progress - state->reading.ranks);
@@ -347,7 +353,10 @@ static int judge(struct command_state *state, const struct lab_subprocess_result
         return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
     if (result->exit_status == 0)
         return 0;
-    const char *words = clean(state->last[*state->last[1] ? 1 : 0]);
+    char *last = state->last[*state->last[1] ? 1 : 0];
+    /* launchers end with a footer of theirs: what a process of theirs died of stands before it */
+    bool footer = *state->error && !command_is_error(last, strlen(last));
+    const char *words = clean(footer ? state->error : last);
     if (result->signal)
         lab_err_set(err, LAB_ERR_SYSTEM, "the program was ended by signal %d (%s)", result->signal,
                     sigdescr_np(result->signal) ? sigdescr_np(result->signal) : "unknown");
@@ -356,7 +365,10 @@ static int judge(struct command_state *state, const struct lab_subprocess_result
     char how[sizeof err->text];
     snprintf(how, sizeof how, "%s", err->text);
     lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
-                *words ? "; its last line: " : " without output", words);
+                footer   ? "; its first error: "
+                : *words ? "; its last line: "
+                         : " without output",
+                words);
     return lab_err_hint(err, result->signal == SIGKILL ? LAB_HINT_PROGRAM_KILLED
                                                        : LAB_HINT_PROGRAM_FAILED);
 }
@@ -370,7 +382,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     LAB_AUTO(arena, scratch);
     if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
-    state->last[0][0] = state->last[1][0] = '\0';
+    state->last[0][0] = state->last[1][0] = state->error[0] = '\0';
     command_reading_release(&state->reading);
     state->lead = -1;
     state->start_ns = lab_clock_now(lab_clock_system());

@@ -11,6 +11,7 @@
  *   printed.c      those of a line as training programs print it
  *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
+ *   error.c        a line that says what a program died of
  *   batch.c        values on their way to who listens
  *   log.c          values of a program's kept output (program_log.h)
  *   metrics.c      what the program prints, line by line, as values
@@ -133,6 +134,12 @@ bool command_printed_line(struct command_reading *reading, const char *text, siz
 
 /* The bytes of the label that the line begins with; 0 = it has none. Rank -1 = it names none. */
 size_t command_rank_label(const char *line, size_t length, int *ret_rank);
+
+/* --- error.c --- */
+
+/* Whether the line ends a Python traceback, "torch.cuda.OutOfMemoryError: …", or refuses arguments,
+ * "train.py: error: …"; not where a launcher only tells that a process of its own failed. */
+bool command_is_error(const char *line, size_t length);
 
 /* --- pattern.c --- */
 

@@ -283,10 +283,37 @@ LAB_TEST(a_failure_has_the_program_s_last_words) {
     FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last line: bye",
           "command=[sh, -c, 'echo bye; exit 1']");
     FAILS(LAB_ERR_SYSTEM, "ended with status 1 without output", "command=false");
+    /* a launcher's footer is no reason, and neither is an error that it went on after */
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its first error: [rank1]: ValueError: no data",
+          "command=[sh, -c, 'echo OSError: retry; echo loss 0.5; echo [rank1]: ValueError: no data "
+          ">&2; echo RuntimeError: peer gone >&2; echo e.ChildFailedError: >&2; echo === >&2; "
+          "exit 1']");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_FAILED);
     FAILS(LAB_ERR_SYSTEM, "ended by signal 9 (Killed)", "command=[sh, -c, 'kill -9 $$']");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_KILLED);
     assert_null(strchr(err.text, '\n'));
+}
+
+LAB_TEST(lines_that_say_what_a_program_died_of) {
+    static const struct {
+        const char *line;
+        bool error;
+    } cases[] = {
+        {"RuntimeError: CUDA error: out of memory", true},
+        {"torch.cuda.OutOfMemoryError: CUDA out of memory.", true},
+        {"[rank3]: ValueError: loss 0.5 diverged", true},
+        {"KeyError", true},
+        {"train.py: error: unrecognized arguments: --lrr", true},
+        {"  raise ValueError(x)", false},
+        {"val_error: 0.3", false},
+        {"An Error: x", false},
+        {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", false},
+        {"subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1.", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (command_is_error(cases[i].line, strlen(cases[i].line)) != cases[i].error)
+            fail_msg("%s", cases[i].line);
 }
 
 LAB_TEST(a_program_that_is_not_there_is_the_user_s) {
