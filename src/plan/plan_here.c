@@ -18,10 +18,13 @@ struct hardware_list { /* one of the two hardware keys in all of a job's product
     int64_t missing[SHOWN_MAX];
     int missing_count;        /* at most SHOWN_MAX are kept */
     struct lab_str available; /* elements that are wholly here: "0,[0,1]" */
-    int64_t kept[SHOWN_MAX];  /* those of them that are single numbers */
-    int kept_count, asked;    /* asked: elements, whether here or not */
-    bool hint_done;           /* that is complete */
-    bool spread;              /* a value is a list of elements */
+    struct lab_str rest;      /* of the first gang that isn't, its members that are: "0,1" */
+    int rest_count;
+    bool rest_preset;        /* that gang is one of experiment/ddp */
+    int64_t kept[SHOWN_MAX]; /* those of them that are single numbers */
+    int kept_count, asked;   /* asked: elements, whether here or not */
+    bool hint_done;          /* that is complete */
+    bool spread;             /* a value is a list of elements */
 };
 
 static bool device_is_here(const struct plan_book *book, int64_t number) {
@@ -56,6 +59,14 @@ static void note_missing(struct hardware_list *list, int64_t number) {
     list->missing_count++;
 }
 
+static void keep_rest(struct hardware_list *list, const struct lab_value *gang) {
+    for (int i = 0; i < gang->count; i++)
+        if (list->is_here(list->book, gang->items[i]->integer))
+            lab_str_printf(&list->rest, "%s%lld", list->rest_count++ ? "," : "",
+                           (long long)gang->items[i]->integer);
+    list->rest_preset = gang->origin && strstr(gang->origin, "experiment/ddp/");
+}
+
 static int check_element(struct hardware_list *list, const struct lab_value *element,
                          struct lab_err *err) {
     bool gang = element->type == LAB_VALUE_LIST, here = true;
@@ -79,6 +90,8 @@ static int check_element(struct hardware_list *list, const struct lab_value *ele
             here = false;
         }
     }
+    if (!here && gang && !list->hint_done && list->rest_count == 0)
+        keep_rest(list, element);
     list->asked += !list->hint_done;
     if (here && !list->hint_done) {
         if (!gang && list->kept_count < SHOWN_MAX)
@@ -178,6 +191,22 @@ static void fill_nodes(struct hardware_list *nodes, const struct lab_machine *ma
     }
 }
 
+/* What runs here: elements that are wholly here, else the gang's members that are. */
+static void add_device_hint(const struct hardware_list *devices, struct lab_str *out) {
+    const struct lab_str *available = &devices->available;
+    if (available->length || devices->rest_count == 0) {
+        lab_str_printf(out, " experiment.%s=[%s]", devices->path,
+                       available->length ? available->text : "0");
+        return;
+    }
+    int size = 1; /* of a preset */
+    while (2 * size <= devices->rest_count && size < 8)
+        size *= 2;
+    lab_str_printf(out, " experiment.%s=[[%s]]", devices->path, devices->rest.text);
+    if (devices->rest_preset)
+        lab_str_printf(out, " (or choose experiment/ddp=%dgpu%s)", size, size == 1 ? "" : "s");
+}
+
 static int refuse_missing(const struct plan_book *book, const struct plan_job *job,
                           struct hardware_list *devices, struct hardware_list *nodes,
                           struct lab_err *err) {
@@ -200,8 +229,7 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
     if (devices->missing_count && job->keys.gpu_mode && book->devices.count > 1)
         lab_str_printf(&text, " experiment.%s=all", devices->path); /* it makes the gangs of them */
     else if (devices->missing_count)
-        lab_str_printf(&text, " experiment.%s=[%s]", devices->path,
-                       devices->available.length ? devices->available.text : "0");
+        add_device_hint(devices, &text);
     fill_nodes(nodes, book->machine);
     if (nodes->missing_count && nodes->available.length)
         lab_str_printf(&text, " experiment.%s=[%s]", nodes->path, nodes->available.text);
@@ -216,14 +244,18 @@ int plan_check_hardware(const struct plan_book *book, const struct plan_job *job
         .book = book, .path = PLAN_GPU_IDS, .is_here = device_is_here, .spread = job->keys.spread};
     struct hardware_list nodes = {.book = book, .path = PLAN_NUMA_NODES, .is_here = node_is_here};
     lab_str_init(&devices.available);
+    lab_str_init(&devices.rest);
     lab_str_init(&nodes.available);
+    lab_str_init(&nodes.rest);
     int result = check_list(&devices, job, err);
     if (result == 0)
         result = check_list(&nodes, job, err);
     if (result == 0 && (devices.missing_count || nodes.missing_count))
         result = refuse_missing(book, job, &devices, &nodes, err);
     lab_str_release(&devices.available);
+    lab_str_release(&devices.rest);
     lab_str_release(&nodes.available);
+    lab_str_release(&nodes.rest);
     return result;
 }
 
@@ -368,11 +400,31 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
 
 /* --- what devices can do --- */
 
+/* Single values of the matrix that a program isn't given: those of the preset that every study has
+ * are no surprise. */
+static void note_unused(struct plan_book *book, const struct plan_job *job,
+                        const struct lab_value *matrix) {
+    LAB_AUTO(str, names);
+    int count = 0;
+    for (int i = 0; i < matrix->count; i++) {
+        const struct lab_value *value = matrix->items[i];
+        bool preset = value->origin && strstr(value->origin, "experiment/matrix/full");
+        if (preset || value->type == LAB_VALUE_LIST || value->type == LAB_VALUE_MAP ||
+            job->workload->uses(job->base, PLAN_MATRIX, matrix->keys[i]))
+            continue;
+        lab_str_printf(&names, "%s%s", count++ ? ", " : "", matrix->keys[i]);
+    }
+    if (count > 0)
+        plan_note(book, "of the matrix, neither command nor env uses: %s", names.text);
+}
+
 void plan_note_programs(struct plan_book *book, const struct plan_job *job) {
     const struct lab_value *matrix = lab_value_get(job->experiment, PLAN_MATRIX);
     if (job->workload->external && book->machine->simulated)
         plan_note(book, "%s is simulated: the plan is shown, but your own program can't run on it",
                   book->machine->source);
+    if (matrix && matrix->type == LAB_VALUE_MAP && job->workload->external)
+        note_unused(book, job, matrix);
     for (int i = 0; matrix && matrix->type == LAB_VALUE_MAP && i < matrix->count; i++)
         if (plan_is_unused_setting(job, matrix->keys[i], matrix->items[i]))
             plan_note(book, "matrix.%s has no effect: %s has no such option", matrix->keys[i],

@@ -77,6 +77,13 @@ static void add_order(struct lab_doc *doc, const struct lab_plan *plan) {
     lab_doc_line(doc, "Order", "%s", line.text);
 }
 
+static bool is_launched(const struct lab_plan *plan) {
+    for (int i = 0; i < plan->run_count; i++)
+        if (plan->runs[i].processes == LAB_PLAN_LAUNCHER)
+            return true;
+    return false;
+}
+
 /* What the time-outs allow; runs that fail and are tried again come on top. */
 static double time_limit_s(const struct lab_plan *plan) {
     double sum = 0;
@@ -199,6 +206,9 @@ static struct lab_value *hash_value(uint64_t hash, struct lab_arena *arena) {
 }
 
 static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_arena *arena) {
+    static const char *const processes[] = {[LAB_PLAN_PER_RANK] = "per_rank",
+                                            [LAB_PLAN_SHARED] = "shared",
+                                            [LAB_PLAN_LAUNCHER] = "launcher"};
     struct lab_value *map = lab_value_map(arena), *ranks = lab_value_list(arena);
     int count;
     const struct lab_run_rank *places = lab_plan_run_places(run, &count);
@@ -216,6 +226,8 @@ static struct lab_value *run_value(const struct lab_plan_run *run, struct lab_ar
     lab_value_set(arena, map, run->slot_count ? "slots" : "ranks", ranks);
     if (run->slot_count) /* as many ranks in each slot, one slot after the other */
         lab_value_set_int(arena, map, "rank_count", run->rank_count);
+    if (run->rank_count > 1)
+        lab_value_set_string(arena, map, "processes", processes[run->processes]);
     lab_value_set_int(arena, map, "repeat", run->repeat);
     lab_value_set_int(arena, map, "num_samples", run->num_samples);
     lab_value_set_int(arena, map, "warmup_samples", run->warmup_samples);
@@ -276,6 +288,8 @@ void lab_report_add_plan(struct lab_doc *doc, const struct lab_plan *plan,
         lab_doc_line(doc, "Machine", "%s", plan->machine->source);
     add_devices(doc, plan);
     add_order(doc, plan);
+    if (is_launched(plan))
+        lab_doc_line(doc, "Start", "the command once for all devices of a run: processes=launcher");
     add_time(doc, plan, estimate);
     lab_doc_line(doc, "Disk", "writes about %s", disk.text);
     for (int i = 0; plan->notes && plan->notes[i]; i++)

@@ -59,9 +59,17 @@ LAB_TEST(presets_of_data_parallel_training) {
         assert_string_equal(lab_value_get(matrix, "tracker")->string, "none");
         /* planned, so that it can be looked at anywhere; run.c refuses to run it */
         assert_non_null(strstr(plan.notes[0], "your own program can't run on it"));
+        assert_null(plan.notes[1]);
     }
-    REFUSED(FOUR_NODES, "asks for devices 4, 5, 6 and 7", "experiment=test_matrix",
-            "experiment/ddp=8gpus", "device=sim:g5.12xlarge", TRAIN);
+    PLAN("experiment=test_matrix", "experiment/ddp=4gpus", "device=sim:g5.12xlarge", TRAIN);
+    assert_string_equal(plan.notes[1], "of the matrix, neither command nor env uses: ddp_backend, "
+                                       "find_unused_parameters, batch_size, tracker");
+    REFUSED(FOUR_NODES,
+            "asks for devices 4, 5, 6 and 7, but device=sim:g5.12xlarge has 4 (0 is "
+            "sim:g5.12xlarge:0, 1 is sim:g5.12xlarge:1, 2 is sim:g5.12xlarge:2, 3 is "
+            "sim:g5.12xlarge:3); to run it here, add: experiment.hardware.gpu_ids=[[0,1,2,3]] (or "
+            "choose experiment/ddp=4gpus)",
+            "experiment=test_matrix", "experiment/ddp=8gpus", "device=sim:g5.12xlarge", TRAIN);
 }
 
 LAB_TEST(a_matrix_over_a_workload_of_gpulabs) {
