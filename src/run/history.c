@@ -109,9 +109,22 @@ struct keys {
     uint64_t workload, kind, options, same; /* kind: so many ranks of the workload */
 };
 
+/* A program of the user's is known by its command: what another one took says nothing of it. */
+static uint64_t hash_program(uint64_t hash, const struct lab_run *run) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, command);
+    struct lab_value *options;
+    if (!run->options || !lab_workload_is_external(run->workload) ||
+        lab_json_parse(run->options, strlen(run->options), "options", &arena, &options, NULL) < 0)
+        return hash;
+    if (lab_value_get(options, "command"))
+        lab_json_write(lab_value_get(options, "command"), 0, &command);
+    return hash_text(hash, command.text);
+}
+
 static struct keys keys_of(const struct lab_run *run) {
     struct keys keys;
-    keys.workload = hash_text(LAB_HASH_START, run->workload);
+    keys.workload = hash_program(hash_text(LAB_HASH_START, run->workload), run);
     keys.kind = lab_hash_bytes(keys.workload, &run->rank_count, sizeof run->rank_count);
     keys.options = hash_text(keys.kind, run->options);
     keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);

@@ -146,6 +146,22 @@ LAB_TEST(other_options_go_by_their_work) {
     lab_history_close(history);
 }
 
+/* A program with other settings takes about what it did; another program says nothing of it. */
+LAB_TEST(programs_are_known_by_their_commands) {
+    struct lab_run runs[] = {done_run(1, 12), done_run(2, 24)}, same, other;
+    runs[0].workload = runs[1].workload = "command";
+    runs[0].options = "{\"command\": \"a {lr}\", \"matrix\": {\"lr\": 1}}";
+    runs[1].options = "{\"command\": \"b {lr}\", \"matrix\": {\"lr\": 1}}";
+    struct lab_history *history = history_of(runs, 2);
+    same = other = planned_run(3);
+    same.workload = other.workload = "command";
+    same.options = "{\"command\": \"a {lr}\", \"matrix\": {\"lr\": 2}}";
+    other.options = "{\"command\": \"c {lr}\", \"matrix\": {\"lr\": 1}}";
+    assert_expects(history, &same, LAB_HISTORY_SIMILAR, 12);
+    assert_expects(history, &other, LAB_HISTORY_NONE, NAN);
+    lab_history_close(history);
+}
+
 /* Given earlier studies in which everything was twice as fast, then own runs correct what only
  * those know. */
 LAB_TEST(own_runs_outweigh_earlier_ones) {
