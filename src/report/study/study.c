@@ -210,7 +210,8 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
         page_actions_make(end->page, &end->digest, page_names_make(&end->digest, arena), arena);
     const struct page_action *next = page_actions_next(&actions);
     if (study->running) {
-        lab_doc_line_whole(doc, "Next", "gpulab status %s --follow", study->option);
+        lab_doc_line_whole(doc, "Next", "gpulab status %s --follow",
+                           study->name ? study->name : study->option);
     } else if (!next) {
         return;
     } else if (next->kind == PAGE_RESUME) {
