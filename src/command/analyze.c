@@ -373,8 +373,9 @@ const struct lab_command lab_command_analyze = {
         "Without words, lists the analyses. With a name, analyses what the paths hold: "
         "files, folders, "
         "or studies by their names, as 'gpulab list' shows them. Several studies of one kind "
-        "and one machine are pooled: the runs of all. Recordings may be "
-        "labelled: LABEL=PATH.",
+        "and one machine are pooled: the runs of all. Studies and recordings may be "
+        "labelled: LABEL=PATH; studies with different labels, or of different programs, are not "
+        "pooled.",
     .options = analyze_options,
     .config_size = sizeof(struct analyze_config),
     .max_words = -1,

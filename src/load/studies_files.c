@@ -56,8 +56,8 @@ static void take_folder(struct sorted *sorted, const char *path, const char *pha
         lab_walk(path, &files_below, sorted->arena, &finds, &count, NULL) == 0)
         for (int i = 0; i < count; i++)
             take_file(sorted, finds[i].path, phase, false);
-    if (sorted->timing_count + sorted->recording_count == before)
-        take_study(sorted, path); /* which says what it lacks */
+    if (sorted->timing_count + sorted->recording_count == before) /* which says what it lacks */
+        take_study(sorted, *phase ? lab_arena_printf(sorted->arena, "%s=%s", phase, path) : path);
 }
 
 /* --- words --- */
@@ -129,14 +129,21 @@ int lab_studies_sort(const char *const *words, int count, struct lab_arena *aren
 
 /* --- tables --- */
 
-/* Two studies of one name are told apart by their folders. */
+/* By its label. Two studies of one name are told apart by experiment.name, or else their
+ * folders. */
 static void make_names(struct lab_study_table *tables, int count, struct lab_arena *arena) {
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++) {
-        names[i] = tables[i].name;
-        for (int k = 0; k < count; k++)
-            if (i != k && lab_str_equal(tables[k].name, tables[i].name))
-                names[i] = lab_study_view_shorten(tables[i].folder, arena);
+        bool same = false, alike = false;
+        for (int k = 0; k < count; k++) {
+            bool other = i != k && !tables[k].label;
+            same |= other && lab_str_equal(tables[k].name, tables[i].name);
+            alike |= other && lab_str_equal(tables[k].folder_name, tables[i].folder_name);
+        }
+        names[i] = tables[i].label ? tables[i].label
+                   : !same         ? tables[i].name
+                   : alike         ? lab_study_view_shorten(tables[i].folder, arena)
+                                   : tables[i].folder_name;
     }
     for (int i = 0; i < count; i++)
         tables[i].name = names[i];
@@ -145,14 +152,17 @@ static void make_names(struct lab_study_table *tables, int count, struct lab_are
 int lab_studies_read(const char *const *words, int count, unsigned needs, struct lab_arena *arena,
                      struct lab_study_table **ret_tables, int *ret_count, struct lab_err *err) {
     struct lab_studies_words sorted = {.studies = words, .study_count = count};
-    const char *const *folders = NULL;
+    const char *const *folders = NULL, *const *labels = NULL;
     if ((needs & LAB_STUDY_WITH_FILES && lab_studies_sort(words, count, arena, &sorted, err) < 0) ||
-        lab_studies_find(sorted.studies, sorted.study_count, arena, &folders, &count, err) < 0)
+        lab_studies_find_labelled(sorted.studies, sorted.study_count, arena, &folders, &labels,
+                                  &count, err) < 0)
         return -1;
     struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (lab_studies_read_one(folders[i], needs, arena, &tables[i], err) < 0)
             return -1;
+        tables[i].label = labels[i];
+    }
     make_names(tables, count, arena);
     if (sorted.timing_count > 0 &&
         lab_studies_read_timings(sorted.timings, sorted.timing_count, needs, arena,

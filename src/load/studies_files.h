@@ -31,6 +31,12 @@ struct lab_studies_words {
 int lab_studies_sort(const char *const *words, int count, struct lab_arena *arena,
                      struct lab_studies_words *ret_words, struct lab_err *err);
 
+/* lab_studies_find of words that may have a label before them, "before=PATH": of each folder its
+ * label, or NULL. */
+int lab_studies_find_labelled(const char *const *words, int count, struct lab_arena *arena,
+                              const char *const **ret_folders, const char *const **ret_labels,
+                              int *ret_count, struct lab_err *err);
+
 /*
  * All files of timings as one table: a run for each file, with the timings of its best
  * configuration as iterations; with LAB_STUDY_WITH_CONFIGURATIONS a run for each configuration that

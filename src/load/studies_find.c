@@ -2,6 +2,8 @@
 #include "load/studies.h"
 
 #include "base/file/walk.h"
+#include "load/recordings.h"
+#include "load/studies_files.h"
 #include "run/folder.h"
 
 #include <sys/stat.h>
@@ -10,7 +12,8 @@
 static const struct lab_walk studies_below = {.holds = "study.db", .depth = 8};
 
 struct found {
-    const char **items;
+    const char **items, **labels; /* of each its label, or NULL */
+    const char *label;            /* of the word that is looked at */
     int count;
     struct lab_walk_seen seen;
     struct lab_arena *arena;
@@ -19,6 +22,8 @@ struct found {
 static void add(struct found *found, const char *folder) {
     if (lab_walk_again(&found->seen, folder, found->arena))
         return;
+    int count = found->count;
+    LAB_ADD(found->labels, count, found->arena) = found->label;
     LAB_ADD(found->items, found->count, found->arena) = folder;
 }
 
@@ -68,6 +73,22 @@ int lab_studies_find(const char *const *words, int count, struct lab_arena *aren
         if (take_word(&found, words[i], err) < 0)
             return -1;
     *ret_folders = found.items;
+    *ret_count = found.count;
+    return 0;
+}
+
+int lab_studies_find_labelled(const char *const *words, int count, struct lab_arena *arena,
+                              const char *const **ret_folders, const char *const **ret_labels,
+                              int *ret_count, struct lab_err *err) {
+    struct found found = {.arena = arena};
+    for (int i = 0; i < count; i++) {
+        const char *path;
+        found.label = lab_recordings_split(words[i], arena, &path);
+        if (take_word(&found, path, err) < 0)
+            return -1;
+    }
+    *ret_folders = found.items;
+    *ret_labels = found.labels;
     *ret_count = found.count;
     return 0;
 }

@@ -65,6 +65,28 @@ static int check_points(const struct lab_study_table *a, const struct lab_study_
     return 0;
 }
 
+/* A program of the user's is what its command and variables are: the same matrix over another one
+ * is something else. */
+static bool is_other_program(const struct lab_study_table *a, const struct lab_study_table *b) {
+    static const char *const keys[] = {"command", "env"};
+    const struct lab_value *first = a->run_count ? a->runs[0].options : NULL,
+                           *second = b->run_count ? b->runs[0].options : NULL;
+    for (size_t i = 0; first && second && i < sizeof keys / sizeof *keys; i++) {
+        const struct lab_value *x = lab_value_get(first, keys[i]),
+                               *y = lab_value_get(second, keys[i]);
+        if (x && y ? !lab_value_equal(x, y) : x != y)
+            return true;
+    }
+    return false;
+}
+
+/* Whether they are one kind of study, which its user doesn't tell apart. */
+static bool is_same_kind(const struct lab_study_table *a, const struct lab_study_table *b) {
+    return *b->option && /* else files of timings */
+           lab_str_equal(a->option, b->option) && lab_str_equal(a->label, b->label) &&
+           !is_other_program(a, b);
+}
+
 /* --- as one --- */
 
 /* The blocks of another study follow this one's. */
@@ -125,7 +147,8 @@ static void merge(struct lab_study_table *whole, const struct lab_study_table *m
     int block = last_block(whole) + 1;
     whole->runs = runs;
     whole->notes = joined(whole->notes, more->notes, arena);
-    whole->name = lab_arena_printf(arena, "%s + %s", whole->name, more->name);
+    if (!lab_str_equal(whole->name, more->name))
+        whole->name = lab_arena_printf(arena, "%s + %s", whole->name, more->name);
     add_runs(whole, more, block, arena);
     whole->repeated |= repeats;
     whole->all_invalid = whole->run_count > 0 && whole->invalid_count == whole->run_count;
@@ -142,8 +165,7 @@ int lab_studies_pool(struct lab_study_table *tables, int *count, struct lab_aren
     int kept = 0;
     for (int i = 0; i < *count; i++) {
         int at = 0;
-        while (at < kept && (!*tables[i].option || /* files of timings */
-                             !lab_str_equal(tables[at].option, tables[i].option)))
+        while (at < kept && !is_same_kind(&tables[at], &tables[i]))
             at++;
         if (at == kept) {
             tables[kept++] = tables[i];

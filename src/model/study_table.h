@@ -90,7 +90,9 @@ struct lab_study_run {
 
 struct lab_study_table {
     const char *name;                  /* "numa_study"; unique in the input */
+    const char *label;                 /* that it was given, which keeps it apart; NULL = none */
     const char *folder;                /* where it lies */
+    const char *folder_name;           /* "numa_locality_study": experiment.name; NULL = unknown */
     const char *option;                /* "numa_study"; "" = files of timings, no study */
     const char *const *answers;        /* analyses that its report opens with, as its config has
                                           them; NULL-terminated, NULL = it has none */
