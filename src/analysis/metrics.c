@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,19 +79,42 @@ static const struct lab_field metric_fields[] = {
     LAB_FIELD(struct metrics_metric, best, "best", "Use", LAB_UNIT_TEXT),
 };
 
+/* Of its points, each of which stands for equally many values; NaN = none is finite. */
+static double median_of(const struct lab_study_metric *said) {
+    const struct lab_curve *curve = &said->curve;
+    LAB_AUTO_FREE double *values = lab_mem_alloc((size_t)curve->count + 1, sizeof *values);
+    size_t count = 0;
+    for (int i = 0; i < curve->count; i++) {
+        values[count] = curve->points[i].value;
+        count += isfinite(values[count]);
+    }
+    double median = count ? lab_stats_median(values, count) : said->value; /* not read: the last */
+    return median;
+}
+
+/* The run's own rate, where the metric is what that was made of: it has one definition. */
+static bool is_rate_of_run(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    return metric->rate && run->run && lab_str_equal(run->run->rate_unit, LAB_RATE_TOKENS) &&
+           lab_reported_counts_tokens(metric->name, metric->unit);
+}
+
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric) {
-    double sum = 0;
+    double sum = 0, least = NAN;
     int count = 0;
+    if (is_rate_of_run(run, metric))
+        return run->rate;
     for (int i = 0; i < run->metric_count; i++) {
         const struct lab_study_metric *said = &run->metrics[i];
-        double mean = said->curve.sum / (double)said->curve.finite;
-        double value = metric->rate && said->curve.finite > 0 ? mean : said->value;
-        if (lab_str_equal(said->name, metric->name) && isfinite(value)) {
+        if (!lab_str_equal(said->name, metric->name))
+            continue;
+        double value = metric->rate ? median_of(said) : said->value;
+        if (isfinite(value)) {
             sum += value;
+            least = fmin(least, value); /* fmin passes NaN over */
             count++;
         }
     }
-    return count ? sum / count : (double)NAN;
+    return metric->rate ? least : count ? sum / count : (double)NAN;
 }
 
 static double contrast_value(const struct lab_study_run *run, const void *metric) {
@@ -515,7 +539,7 @@ const struct lab_analysis lab_analysis_metrics = {
     .summary = "which setting of your own program gives the best values, and what it takes",
     .description =
         "For studies of programs (test_matrix): the last printed value of each metric by setting; "
-        "of a rate, the mean of the run. With it come the time, rate, memory and energy that a "
+        "of a rate, the median of the run. With it come the time, rate, memory and energy that a "
         "setting takes, and curves over steps and time. The best is first where the metric's name "
         "implies a "
         "direction (accuracy, loss, …). The objective is experiment.objective, or objective=METRIC "

@@ -2,7 +2,9 @@
 #include "model/metric_name.h"
 
 #include "base/list.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "model/reported_metric.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -46,6 +48,20 @@ static bool has_word(const char *name, const char *const *words) {
 bool lab_metric_name_is_rate(const char *name, const char *unit) {
     static const char *const rates[] = {"per_s", "per_sec", "per_second", "throughput", NULL};
     return (unit && strstr(unit, "/s")) || strstr(name, "/s") || has_word(name, rates);
+}
+
+bool lab_reported_counts_tokens(const char *name, const char *unit) {
+    static const char *const endings[] = {"tokens_per_s", "tokens_per_sec", "tokens_per_second",
+                                          "tokens/s",     "tokens/sec",     "tokens/second",
+                                          "tok/s",        "tok_per_s",      "tok_per_sec"};
+    if (lab_str_equal(unit, "tokens/s"))
+        return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(name), ending = strlen(endings[i]);
+        if (length >= ending && strcasecmp(name + length - ending, endings[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 int lab_metric_name_place(const char *name, const char *unit) {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lab_reported_metric {
@@ -13,6 +14,9 @@ struct lab_reported_metric {
     int rank;                /* that the program names; -1 = the rank that it was read from */
     int64_t time_ns;
 };
+
+/* "tokens_per_s", "train/tokens_per_second", "tok/s": such a value is its program's rate. */
+bool lab_reported_counts_tokens(const char *name, const char *unit);
 
 /* How a run's warning begins that none was read; what to do follows, and is never cut off. */
 #define LAB_NO_METRIC "no metric was read"

@@ -74,7 +74,8 @@ struct worker_told { /* a value of the result that the workload tells, over what
     int count;
 };
 
-struct worker_program { /* what a program prints of its pace (worker_program.c) */
+struct worker_program { /* what a process of it prints of its pace (worker_program.c) */
+    int rank;           /* as its lines are labelled; -1 = they aren't */
     char name[64];      /* whose steps are counted; "" = none yet */
     double first_step, last_step, steps;
     int64_t last_ns, time_ns; /* time_ns: in which `steps` were done */
@@ -103,7 +104,8 @@ struct rank {
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
     int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
     int told_row_count;
-    struct worker_program program;
+    struct worker_program *programs; /* one, or one for each labelled rank of a launcher's output */
+    int program_count;
 
     struct lab_measurement measurement;
     bool overlaps;            /* copies can run beside compute on this device */

@@ -10,24 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#define TOKENS_KEPT 4096 /* values; of more, every second, fourth, … one */
-#define SPAN_LEAST  0.5  /* of the program's time that its lines must cover to be timed by them */
-#define HOUR_S      3600
-
-/* "tokens_per_s", "train/tokens_per_second", "tok/s" */
-static bool counts_tokens(const char *name, const char *unit) {
-    static const char *const endings[] = {"tokens_per_s", "tokens_per_sec", "tokens_per_second",
-                                          "tokens/s",     "tokens/sec",     "tokens/second",
-                                          "tok/s",        "tok_per_s",      "tok_per_sec"};
-    if (lab_str_equal(unit, "tokens/s"))
-        return true;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t length = strlen(name), ending = strlen(endings[i]);
-        if (length >= ending && strcasecmp(name + length - ending, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
+#define TOKENS_KEPT   4096 /* values; of more, every second, fourth, … one */
+#define SPAN_LEAST    0.5  /* of the program's time that its lines must cover to be timed by them */
+#define HOUR_S        3600
+#define PROGRAMS_MOST 1024 /* labelled ranks of one output */
 
 /* Without bound on their number: of those that are kept, each stands for as many. */
 static void keep_tokens(struct worker_program *program, double value, struct lab_arena *arena) {
@@ -68,13 +54,25 @@ static void count_steps(struct worker_program *program, const char *name, double
     program->last_ns = time_ns;
 }
 
-/* Of ranks that print into one stream, the first one's. */
+/* Of the process that the label says, or of all lines without one. NULL = there are too many. */
+static struct worker_program *find_program(struct rank *rank, int label) {
+    for (int i = 0; i < rank->program_count; i++)
+        if (rank->programs[i].rank == label)
+            return &rank->programs[i];
+    if (rank->program_count == PROGRAMS_MOST)
+        return NULL;
+    struct worker_program *made = &LAB_ADD(rank->programs, rank->program_count, &rank->arena);
+    *made = (struct worker_program){.rank = label, .stride = 1};
+    return made;
+}
+
 void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric) {
-    struct worker_program *program = &rank->program;
-    if (!rank->worker->workload->external || !rank->go || metric->rank > 0)
+    if (!rank->worker->workload->external || !rank->go)
         return;
-    program->stride = program->stride ? program->stride : 1;
-    if (counts_tokens(metric->name, metric->unit))
+    struct worker_program *program = find_program(rank, metric->rank);
+    if (!program)
+        return;
+    if (lab_reported_counts_tokens(metric->name, metric->unit))
         keep_tokens(program, metric->value, &rank->arena);
     count_steps(program, metric->name, metric->step, metric->time_ns);
 }
@@ -85,17 +83,41 @@ static void set_rate(struct lab_result *result, double rate, const char *unit) {
     result->rate_unit = unit;
 }
 
+static double tokens_per_s(const struct worker_program *program, double all_s) {
+    (void)all_s;
+    return program->token_count > 0
+               ? lab_stats_median(program->tokens, (size_t)program->token_count)
+               : (double)NAN;
+}
+
+/* What a program keeps in a buffer comes at once, at the time of its end. */
+static double steps_per_s(const struct worker_program *program, double all_s) {
+    double time_s = 1e-9 * (double)program->time_ns;
+    if (!(program->steps > 0) || !(all_s > 0))
+        return NAN;
+    return program->steps / (time_s >= SPAN_LEAST * all_s ? time_s : all_s);
+}
+
+/* Of the slowest rank that has it; of lines without a label only where none has one. */
+static double slowest(const struct rank *rank,
+                      double (*pace)(const struct worker_program *program, double all_s),
+                      double all_s) {
+    double labelled = NAN, bare = NAN;
+    for (int i = 0; i < rank->program_count; i++) {
+        double value = pace(&rank->programs[i], all_s);
+        double *least = rank->programs[i].rank < 0 ? &bare : &labelled;
+        *least = fmin(*least, value); /* fmin passes NaN over */
+    }
+    return isnan(labelled) ? bare : labelled;
+}
+
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result) {
-    const struct worker_program *program = &rank->program;
-    double runs = (double)rank->measurement.count, per_s = result->rate;
-    if (program->token_count > 0) {
-        set_rate(result, lab_stats_median(program->tokens, (size_t)program->token_count),
-                 LAB_RATE_TOKENS);
-    } else if (program->steps > 0 && per_s > 0) {
-        /* what a program keeps in a buffer comes at once, at the time of its end */
-        double time_s = 1e-9 * (double)program->time_ns, all_s = runs / per_s;
-        set_rate(result, program->steps / (time_s >= SPAN_LEAST * all_s ? time_s : all_s),
-                 LAB_RATE_STEPS);
+    double runs = (double)rank->measurement.count, all_s = runs / result->rate;
+    double tokens = slowest(rank, tokens_per_s, all_s), steps = slowest(rank, steps_per_s, all_s);
+    if (!isnan(tokens)) {
+        set_rate(result, tokens, LAB_RATE_TOKENS);
+    } else if (!isnan(steps)) {
+        set_rate(result, steps, LAB_RATE_STEPS);
     } else {
         result->rate *= HOUR_S;
         result->rate_low *= HOUR_S;

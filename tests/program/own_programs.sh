@@ -31,6 +31,7 @@ grep -q saved "$folder"/logs/*.stdout || fail "it was not asked, or not heard: $
 # its rate is its own: tokens, else steps over time (all of it, where they come at once), else runs
 cat >paces.sh <<'PROGRAM'
 case $1 in
+ranks) for i in 1 2 3; do for r in 0 1; do echo "[rank$r]: step $i/3 | loss 2 | 20$((9 - r)) tok/s"; done; done ;;
 tokens) for i in 1 2 3; do echo "step $i/3 | loss 2 | 45 ms | 10$i tok/s"; done ;;
 json) echo '{"step": 1, "loss": 2, "train/tokens_per_second": 512}' ;;
 steps) for i in 1 2 3 4; do echo "iter $((10 * i)): loss 2"; sleep 0.2; done ;;
@@ -40,7 +41,7 @@ none) sleep 0.2; echo '{"loss": 2}' ;;
 esac
 PROGRAM
 run run test_matrix device=cpu:0 output_dir=paces '~experiment.matrix.optimizer' --json --no-report \
-    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,json,steps,burst,again,none]'
+    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,ranks,json,steps,burst,again,none]'
 expect_status 0
 cp "$work/out" paces.json
 run export paces/test_matrix/*/* --what metrics
@@ -55,7 +56,8 @@ for run in json.load(open(sys.argv[1]))["runs"]:
     kind, all_s = run["label"].removeprefix("kind"), run["latency_ms"]["mean"] / 1e3
     on = [(b, a) for a, b in zip(lines.get(run["run_id"], []), lines.get(run["run_id"], [])[1:]) if b[0] > a[0]]
     steps, span_s = (sum(b[i] - a[i] for b, a in on) for i in (0, 1))
-    want = {"tokens": (102, "tokens/s"), "json": (512, "tokens/s"), "none": (3600 / all_s, "runs/h")}.get(
+    want = {"tokens": (102, "tokens/s"), "ranks": (208, "tokens/s"), "json": (512, "tokens/s"),
+            "none": (3600 / all_s, "runs/h")}.get(
         kind, (steps / (span_s if span_s >= all_s / 2 else all_s), "steps/s"))
     ok = abs(run["rate"] / want[0] - 1) < 1e-6 and run["rate_unit"] == want[1]
     print(kind, run["rate"], run["rate_unit"], want, steps, span_s, all_s)

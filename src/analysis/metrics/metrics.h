@@ -8,6 +8,7 @@
 #include "analysis/analysis_study.h"
 #include "model/claim.h"
 #include "model/metric_name.h"
+#include "model/reported_metric.h"
 
 /* --- settings --- */
 
@@ -45,7 +46,7 @@ struct metrics_value { /* of one setting */
 struct metrics_metric {
     const char *name, *unit;
     enum lab_direction better;
-    bool rate;                    /* a value is the mean of the run, not the last one */
+    bool rate;                    /* a value is the median of the run, not the last one */
     struct metrics_value *values; /* of settings that reported it, the best first */
     int count;
     int lost; /* runs whose last value isn't finite */
@@ -54,8 +55,8 @@ struct metrics_metric {
     struct lab_claim lead; /* "metrics.best": the best value against the next */
 };
 
-/* Of one run: a rate's mean, else its last value; of all ranks that reported it, the mean. NaN =
- * none, or not finite. */
+/* Of one run: the last value, of all ranks that reported it the mean. Of a rate the median, of
+ * these ranks the slowest's; of tokens per second the run's own. NaN = none, or not finite. */
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".

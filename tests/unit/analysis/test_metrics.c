@@ -1,4 +1,5 @@
 /* Programs of the user's own: which setting is best by what they said, and at what price. */
+#include "analysis/metrics/metrics.h"
 #include "study_fixture.h"
 
 #include "test.h"
@@ -182,6 +183,28 @@ LAB_TEST(the_objective_is_chosen) {
                      -1);
     assert_contains(err.text, "no run reported 'bleu', which settings are chosen by; there are: "
                               "loss, top1, val_loss, step_bias");
+}
+
+/* Of a rate the slowest rank's median counts; of tokens per second the run's own rate does. */
+LAB_TEST(a_rate_is_the_slowest_ranks) {
+    struct given *g = *state;
+    struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, 1);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+    for (int rank = 0; rank < 2; rank++) {
+        said[rank] = (struct lab_study_metric){"it/s", "", rank, 99};
+        for (int i = 0; i < 5; i++)
+            lab_curve_add(&said[rank].curve, i, i, i == 0 ? 1 : rank ? 8 : 10, &g->study.arena);
+    }
+    run->metrics = said;
+    run->metric_count = 2;
+    struct metrics_metric metric = {.name = "it/s", .unit = "", .rate = true};
+    assert_float_equal(metrics_run_value(run, &metric), 8, 0);
+    struct lab_run counted = *run->run;
+    counted.rate_unit = LAB_RATE_TOKENS;
+    run->run = &counted;
+    run->rate = 7;
+    said[0].name = said[1].name = metric.name = "tokens_per_s";
+    assert_float_equal(metrics_run_value(run, &metric), 7, 0);
 }
 
 /* --- curves --- */
