@@ -42,15 +42,14 @@ static int place_of(const struct metrics_metric *metric) {
 
 int metrics_objective(struct metrics_metric *metrics, int count, const char *asked) {
     int best = -1;
-    const char *colon = asked ? strrchr(asked, ':') : NULL;
-    bool most = colon && (strcmp(colon, ":max") == 0 || strcmp(colon, ":higher") == 0);
-    bool least = colon && (strcmp(colon, ":min") == 0 || strcmp(colon, ":lower") == 0);
-    size_t length = most || least ? (size_t)(colon - asked) : asked ? strlen(asked) : 0;
+    size_t length = 0;
+    enum lab_direction better = LAB_DIRECTION_NONE;
+    if (asked && lab_metric_objective_read(asked, &length, &better, NULL) < 0)
+        return -1;
     for (int i = 0; i < count; i++) {
         if (asked && strlen(metrics[i].name) == length &&
             strncmp(metrics[i].name, asked, length) == 0) {
-            if (most || least)
-                metrics[i].better = most ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_LOWER;
+            metrics[i].better = better == LAB_DIRECTION_NONE ? metrics[i].better : better;
             return i;
         }
         if (!asked && metrics[i].better != LAB_DIRECTION_NONE &&
@@ -459,6 +458,10 @@ static bool is_repeated(const struct metrics_settings *settings) {
 static int refuse(const struct metrics_metric *metrics, int count, const char *asked,
                   struct lab_err *err) {
     LAB_AUTO(str, names);
+    size_t length;
+    enum lab_direction better;
+    if (lab_metric_objective_read(asked, &length, &better, err) < 0)
+        return -1;
     for (int i = 0; i < count; i++)
         lab_str_printf(&names, "%s%s", i ? ", " : "", metrics[i].name);
     return lab_err_set(err, LAB_ERR_USER,
@@ -502,7 +505,7 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     struct lab_arena *arena = result->arena;
     const struct metrics_config *config = input->config;
     const char *asked = config ? config->objective : NULL;
-    bool simulated = false;
+    bool simulated = false, typed = asked != NULL;
     struct metrics_settings settings = metrics_settings_make(input, arena);
     struct metrics_metric *metrics;
     int count = find_metrics(&settings, arena, &metrics);
@@ -516,11 +519,18 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
         "No run reported a number: experiment.metrics.patterns sets how they are read.";
     if (count == 0)
         return 0;
-    int objective = metrics_objective(metrics, count, asked), first = objective < 0 ? 0 : objective;
-    if (asked && objective < 0)
+    int objective = metrics_objective(metrics, count, asked);
+    bool missing = asked && objective < 0;
+    if (missing && typed)
         return refuse(metrics, count, asked, err);
+    int first = missing ? metrics_objective(metrics, count, NULL) : objective;
+    first = first < 0 ? 0 : first;
     add_parts(result, &settings, metrics, count, first, arena);
-    add_answer(result, &settings, &metrics[first], arena);
+    if (missing) /* by what else settings are chosen isn't for us to say */
+        result->answer =
+            lab_arena_printf(arena, "No run reported '%s', which settings are chosen by.", asked);
+    else
+        add_answer(result, &settings, &metrics[first], arena);
     metrics_add_curves(result, metrics, count, objective, simulated, arena);
     metrics_add_memory_charts(result, &settings, find_quality(metrics, count), simulated, arena);
     return 0;

@@ -54,7 +54,9 @@ static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
     view->max_workers = 1;
     if (lab_yaml_parse(text, strlen(text), "config", LAB_YAML_LIMITS, arena, &config, NULL) < 0)
         return;
-    int64_t workers = lab_value_get_int(lab_value_get(config, "experiment"), "max_workers", 0);
+    const struct lab_value *experiment = lab_value_get(config, "experiment");
+    int64_t workers = lab_value_get_int(experiment, "max_workers", 0);
+    view->report.objective = lab_value_get_text(experiment, "objective", NULL);
     if (workers > 1 && workers <= 100000)
         view->max_workers = (int)workers;
     view->report.simulated = strstr(lab_value_get_text(config, "device", ""), "sim:") != NULL;

@@ -1,6 +1,7 @@
 /* metric_name.c: words in the names of metrics. */
 #include "model/metric_name.h"
 
+#include "base/err.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -102,6 +103,24 @@ static enum lab_direction by_words(const char *name) {
         if (!*c)
             return lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
     }
+}
+
+int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_direction *ret_better,
+                              struct lab_err *err) {
+    static const char *const words[] = {"min", "lower", "max", "higher"};
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    int word = colon ? lab_list_find_text(words, sizeof words / sizeof *words, colon + 1) : -1;
+    if (length == 0 || (colon && word < 0))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "objective=%.80s: must be a metric's name, or that with :min or :lower, "
+                           ":max or :higher",
+                           text);
+    *ret_length = length;
+    *ret_better = word < 0   ? LAB_DIRECTION_NONE
+                  : word < 2 ? LAB_DIRECTION_LOWER
+                             : LAB_DIRECTION_HIGHER;
+    return 0;
 }
 
 enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings) {

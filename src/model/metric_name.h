@@ -3,7 +3,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
+struct lab_err;
 struct lab_value;
 
 enum lab_direction { LAB_DIRECTION_NONE, LAB_DIRECTION_HIGHER, LAB_DIRECTION_LOWER };
@@ -17,6 +19,14 @@ int lab_direction_find(const char *name);
  * better higher.
  */
 enum lab_direction lab_metric_direction(const char *name, const struct lab_value *settings);
+
+/*
+ * What settings are to be chosen by: "val_loss", "reward:max". The length of the metric's name, and
+ * which way it is better: min or lower, max or higher; NONE = it isn't said. Any other word behind
+ * the last colon is refused.
+ */
+int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_direction *ret_better,
+                              struct lab_err *err);
 
 /* "tokens_per_s", "it/s", or anything in a unit per second: a run's is the mean of its values. */
 bool lab_metric_name_is_rate(const char *name, const char *unit);

@@ -40,6 +40,8 @@ struct lab_study_info {
     int program_count;
     double left_s;    /* NaN = unknown */
     int left_unknown; /* runs that are guessed, in left_s by what others took */
+    const char
+        *objective; /* of programs: what settings are chosen by, "reward:max"; NULL = unset */
     const struct lab_study_info_metric *metrics; /* run by run; for the reports alone */
     int metric_count;
     const char *report; /* its main file; NULL = report/report.md of the folder; "" = none */

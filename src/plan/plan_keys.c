@@ -4,6 +4,8 @@
  */
 #include "plan/plan_internal.h"
 
+#include "model/metric_name.h"
+
 #include <stdio.h>
 
 static const char *const orders[] = {"random", "as_given", NULL};
@@ -320,6 +322,18 @@ static int read_experiment(struct plan_job *job, struct lab_arena *arena, struct
     return 0;
 }
 
+/* What a typing error in it would cost is known only after the last run. */
+static int check_objective(const struct plan_job *job, struct lab_err *err) {
+    size_t length;
+    enum lab_direction better;
+    struct lab_err refused = LAB_ERR_INIT;
+    if (!job->keys.objective ||
+        lab_metric_objective_read(job->keys.objective, &length, &better, &refused) == 0)
+        return 0;
+    lab_value_err(lab_value_get(job->experiment, "objective"), err, "%s", refused.text);
+    return say_once("objective", lab_value_get(job->experiment, "objective"), err);
+}
+
 /* Of one name, or of several joined by commas. */
 static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     const struct lab_value *value = lab_value_get(job->experiment, "workload");
@@ -353,7 +367,7 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
                              "there is no study: choose one, such as experiment=quick_test");
     if (read_top(job, arena, err) < 0 || read_experiment(job, arena, err) < 0)
         return -1;
-    if (find_workloads(job, arena, err) < 0)
+    if (check_objective(job, err) < 0 || find_workloads(job, arena, err) < 0)
         return -1;
     for (int i = 0; i < job->workload_count; i++)
         if (job->keys.processes && lab_str_equal(job->keys.processes, "launcher") &&

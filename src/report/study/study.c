@@ -2,6 +2,8 @@
  * study.c: a study's end in a terminal, within 30 lines at 100 columns: verdict, one table,
  * warnings, the report's path, the next command. With `verbose`, all that is known, at any length.
  */
+#include "base/list.h"
+#include "model/metric_name.h"
 #include "model/reported_metric.h"
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
@@ -168,6 +170,31 @@ void study_add_failures(struct lab_doc *doc, const struct study_digest *digest) 
                      study_plural(others));
 }
 
+/* "objective bleu: not reported; metrics read: loss, top1"; NULL = it was, or there is none. */
+static const char *missing_objective(const struct lab_study_info *study, struct lab_arena *arena) {
+    enum { NAMES_MOST = 6 };
+    const char **names = NULL;
+    int count = 0;
+    size_t length;
+    enum lab_direction better;
+    LAB_AUTO(str, list);
+    if (!study->objective || study->metric_count == 0 ||
+        lab_metric_objective_read(study->objective, &length, &better, NULL) < 0)
+        return NULL;
+    for (int i = 0; i < study->metric_count; i++) {
+        const char *name = study->metrics[i].name;
+        if (strlen(name) == length && strncmp(name, study->objective, length) == 0)
+            return NULL;
+        if (lab_list_find_text(names, count, name) >= 0)
+            continue;
+        LAB_ADD(names, count, arena) = name;
+        if (count <= NAMES_MOST)
+            lab_str_printf(&list, "%s%s", count > 1 ? ", " : "", name);
+    }
+    return lab_arena_printf(arena, "objective %.*s: not reported; metrics read: %s%s", (int)length,
+                            study->objective, list.text, count > NAMES_MOST ? ", …" : "");
+}
+
 static void add_problems(struct lab_doc *doc, const struct end *end) {
     const struct study_digest *digest = &end->digest;
     lab_doc_gap(doc);
@@ -178,6 +205,9 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
     if (digest->concurrent)
         lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%d run%s %s", digest->concurrent,
                      study_plural(digest->concurrent), STUDY_CONCURRENT);
+    const char *objective = missing_objective(digest->study, lab_doc_arena(doc));
+    if (objective)
+        lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%s", objective);
     add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &digest->warnings);
 }
 

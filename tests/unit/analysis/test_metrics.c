@@ -175,14 +175,26 @@ LAB_TEST(the_objective_is_chosen) {
         assert_says(g, cases[i].answer);
         assert_int_equal(g->result.part_count, 4);
     }
-    struct lab_err err = LAB_ERR_INIT;
-    struct lab_analysis_input input = given_input(&g->study);
+    /* one that no run reported chooses nothing; typed, it is refused */
     g->study.table.objective = "bleu";
-    assert_int_equal(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input,
-                                      &g->study.arena, &g->result, &err),
-                     -1);
-    assert_contains(err.text, "no run reported 'bleu', which settings are chosen by; there are: "
-                              "loss, top1, val_loss, step_bias");
+    analyse(g);
+    assert_string_equal(g->result.answer, "No run reported 'bleu', which settings are chosen by.");
+    assert_int_equal(g->result.part_count, 4);
+    assert_int_equal(g->result.claim_count, 0);
+    static const char *const refused[][2] = {
+        {"bleu", "no run reported 'bleu', which settings are chosen by; there are: loss, top1, "
+                 "val_loss, step_bias"},
+        {"loss:down", "must be a metric's name, or that with :min or :lower, :max or :higher"}};
+    for (int i = 0; i < 2; i++) {
+        const struct lab_analysis *analysis = lab_analysis_find("metrics", NULL);
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_analysis_input input = given_input(&g->study);
+        const char **typed = lab_analysis_config(analysis, &g->study.arena);
+        *typed = refused[i][0];
+        assert_int_equal(
+            lab_analysis_run(analysis, typed, &input, &g->study.arena, &g->result, &err), -1);
+        assert_contains(err.text, refused[i][1]);
+    }
 }
 
 /* Of a rate the slowest rank's median counts; of tokens per second the run's own rate does. */

@@ -70,6 +70,8 @@ LAB_TEST(presets_of_data_parallel_training) {
             "sim:g5.12xlarge:3); to run it here, add: experiment.hardware.gpu_ids=[[0,1,2,3]] (or "
             "choose experiment/ddp=4gpus)",
             "experiment=test_matrix", "experiment/ddp=8gpus", "device=sim:g5.12xlarge", TRAIN);
+    REFUSED(FOUR_NODES, "objective=loss:down: must be a metric's name, or that with :min or :lower",
+            "experiment=test_matrix", TRAIN, "experiment.objective=loss:down");
 }
 
 LAB_TEST(a_matrix_over_a_workload_of_gpulabs) {
