@@ -93,8 +93,9 @@ static double median_of(const struct lab_study_metric *said) {
 
 /* The run's own rate, where the metric is what that was made of: it has one definition. */
 static bool is_rate_of_run(const struct lab_study_run *run, const struct metrics_metric *metric) {
-    return metric->rate && run->run && lab_str_equal(run->run->rate_unit, LAB_RATE_TOKENS) &&
-           lab_reported_counts_tokens(metric->name, metric->unit);
+    return metric->own ||
+           (metric->rate && run->run && lab_str_equal(run->run->rate_unit, LAB_RATE_TOKENS) &&
+            lab_reported_counts_tokens(metric->name, metric->unit));
 }
 
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric) {
@@ -195,11 +196,6 @@ static struct lab_claim contrast(const struct metrics_setting *base,
     return lab_claim_named(claim, kind, other->name, base->name, metric->name);
 }
 
-static bool is_gain(const struct metrics_metric *metric, const struct lab_claim *claim) {
-    return claim->verdict == LAB_CLAIM_YES &&
-           (metric->better == LAB_DIRECTION_HIGHER ? claim->effect > 0 : claim->effect < 0);
-}
-
 /* Values are in the planned order: the first one is the reference. */
 static void compare(struct metrics_metric *metric, struct lab_arena *arena) {
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count, sizeof *claims);
@@ -218,7 +214,7 @@ static void compare(struct metrics_metric *metric, struct lab_arena *arena) {
     for (int i = 1; i < metric->count; i++) {
         const struct lab_claim *change = &metric->values[i].change;
         known &= change->verdict == LAB_CLAIM_YES || change->verdict == LAB_CLAIM_NO;
-        if (is_gain(metric, change) && fabs(change->effect) > most) {
+        if (metrics_is_gain(metric, change) && fabs(change->effect) > most) {
             most = fabs(change->effect);
             metric->best = metric->values[i].name;
         }
@@ -245,6 +241,16 @@ static enum lab_direction better_of(const char *name, const struct metrics_setti
     return lab_metric_direction(name, said);
 }
 
+static void add_values(struct metrics_metric *metric, const struct metrics_settings *settings,
+                       struct lab_arena *arena) {
+    for (int i = 0; i < settings->count; i++) {
+        struct metrics_value value = describe(&settings->items[i], settings->of_gpu, metric, arena);
+        metric->lost += value.lost;
+        if (value.runs > 0)
+            LAB_ADD(metric->values, metric->count, arena) = value;
+    }
+}
+
 static struct metrics_metric make_metric(const struct lab_study_metric *said,
                                          const struct metrics_settings *settings,
                                          struct lab_arena *arena) {
@@ -254,13 +260,20 @@ static struct metrics_metric make_metric(const struct lab_study_metric *said,
                                     .rate = lab_metric_name_is_rate(said->name, said->unit)};
     if (metric.rate && metric.better == LAB_DIRECTION_NONE)
         metric.better = LAB_DIRECTION_HIGHER;
-    for (int i = 0; i < settings->count; i++) {
-        struct metrics_value value =
-            describe(&settings->items[i], settings->of_gpu, &metric, arena);
-        metric.lost += value.lost;
-        if (value.runs > 0)
-            LAB_ADD(metric.values, metric.count, arena) = value;
-    }
+    add_values(&metric, settings, arena);
+    return metric;
+}
+
+/* Of a workload of gpulab's, which reports nothing else: how fast it is. */
+static struct metrics_metric make_own(const struct metrics_settings *settings,
+                                      struct lab_arena *arena) {
+    const struct lab_run *run = settings->items[0].point.runs[0]->run;
+    struct metrics_metric metric = {.name = "throughput",
+                                    .unit = run->rate_unit ? run->rate_unit : "",
+                                    .better = LAB_DIRECTION_HIGHER,
+                                    .rate = true,
+                                    .own = true};
+    add_values(&metric, settings, arena);
     return metric;
 }
 
@@ -280,93 +293,13 @@ static int find_metrics(const struct metrics_settings *settings, struct lab_aren
                     LAB_ADD(metrics, count, arena) = metric;
             }
         }
+    if (count == 0 && settings->of_workload) {
+        struct metrics_metric metric = make_own(settings, arena);
+        if (metric.count > 0)
+            LAB_ADD(metrics, count, arena) = metric;
+    }
     *ret_metrics = metrics;
     return count;
-}
-
-/* --- words --- */
-
-static const char *value_text(const struct metrics_metric *metric, double value,
-                              struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%.4g%s%s", value, *metric->unit ? " " : "", metric->unit);
-}
-
-static int fewest_runs(const struct metrics_metric *metric) {
-    int fewest = metric->values[0].runs;
-    for (int i = 1; i < metric->count; i++)
-        fewest = metric->values[i].runs < fewest ? metric->values[i].runs : fewest;
-    return fewest;
-}
-
-/* Where no claim is certain: the range of the values. */
-static const char *range_words(const struct metrics_metric *metric, struct lab_arena *arena) {
-    const struct metrics_value *best = &metric->values[0],
-                               *last = &metric->values[metric->count - 1];
-    int fewest = fewest_runs(metric);
-    if (best->value == last->value)
-        return lab_arena_printf(arena, "%s: %s in all %d settings (%d run%s each).", metric->name,
-                                value_text(metric, best->value, arena), metric->count, fewest,
-                                fewest == 1 ? "" : "s");
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).", metric->name,
-                            value_text(metric, best->value, arena), best->name,
-                            value_text(metric, last->value, arena), last->name,
-                            metric->better == LAB_DIRECTION_NONE ? "no direction is better"
-                            : fewest < 2                         ? "no verdict"
-                                                                 : "inconclusive",
-                            fewest, fewest == 1 ? "" : "s");
-}
-
-/* How the best value compares with the next one, where the headline compares it with another. */
-static const char *lead_words(const struct metrics_metric *metric, struct lab_arena *arena) {
-    const struct lab_claim *lead = &metric->lead;
-    if (lead->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, " No difference larger than %.1f%% to the next, %s.",
-                                lab_words_bound_percent(lead->bound), lead->reference);
-    if (lead->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return lab_arena_printf(arena, " Against the next, %s: inconclusive.", lead->reference);
-    return "";
-}
-
-/* The worst of those that are certainly worse than the first setting; NULL = none is. */
-static const struct lab_claim *certain_loss(const struct metrics_metric *metric) {
-    const struct lab_claim *worst = NULL;
-    for (int i = 1; i < metric->count; i++) {
-        const struct lab_claim *change = &metric->values[i].change;
-        if (change->verdict == LAB_CLAIM_YES && !is_gain(metric, change))
-            worst = change;
-    }
-    return worst;
-}
-
-static const char *make_answer(const struct metrics_metric *metric, struct lab_arena *arena) {
-    double bound = 0;
-    int same = 0;
-    if (metric->count == 1)
-        return lab_arena_printf(arena, "%s: %s with %s, the only setting.", metric->name,
-                                value_text(metric, metric->values[0].value, arena),
-                                metric->values[0].name);
-    if (is_gain(metric, &metric->lead))
-        return lab_arena_printf(arena, "%s.", lab_claim_sentence(&metric->lead, arena));
-    for (int i = 0; i < metric->count; i++) {
-        const struct lab_claim *change = &metric->values[i].change;
-        if (change->verdict == LAB_CLAIM_YES && metric->values[i].name == metric->best)
-            return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(change, arena),
-                                    i == 0 ? lead_words(metric, arena) : "");
-        same += change->verdict == LAB_CLAIM_NO;
-        bound = fmax(bound, change->bound); /* fmax passes NaN over */
-    }
-    const struct lab_claim *worst = certain_loss(metric);
-    if (worst && lab_str_equal(worst->reference, metric->values[0].name))
-        return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(worst, arena),
-                                lead_words(metric, arena));
-    if (worst)
-        return lab_arena_printf(arena, "%s. No setting is certainly better than %s.",
-                                lab_claim_sentence(worst, arena), worst->reference);
-    if (same == metric->count - 1)
-        return lab_arena_printf(arena,
-                                "No difference larger than %.1f%% in %s between %d settings.",
-                                lab_words_bound_percent(bound), metric->name, metric->count);
-    return range_words(metric, arena);
 }
 
 static void note_lost(struct lab_analysis_result *result, const struct metrics_metric *metric,
@@ -401,7 +334,7 @@ static void add_part(struct lab_analysis_result *result, const struct metrics_se
                             metric->better == LAB_DIRECTION_NONE ? -1 : index, arena);
     rows.field_count -= metric->better == LAB_DIRECTION_NONE; /* no change: the last one */
     lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
-    part->answer = make_answer(metric, arena);
+    part->answer = metrics_answer(metric, settings, arena);
     LAB_PART_FIGURES(part, metric_fields, metric, arena);
     note_lost(result, metric, arena);
 }
@@ -416,12 +349,12 @@ static bool is_same_pair(const struct lab_claim *a, const struct lab_claim *b) {
 static void add_claims(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        struct lab_arena *arena) {
     const struct lab_claim *lead = &metric->lead, *stated = NULL;
-    bool leads = is_gain(metric, lead);
+    bool leads = metrics_is_gain(metric, lead);
     for (int i = 0; i < metric->count; i++)
         if (!leads && metric->values[i].name == metric->best &&
             metric->values[i].change.verdict == LAB_CLAIM_YES)
             stated = &metric->values[i].change;
-    stated = stated || leads ? stated : certain_loss(metric);
+    stated = stated || leads ? stated : metrics_certain_loss(metric);
     if (stated)
         lab_analysis_add_claim(result, stated, arena);
     if (lead->verdict != LAB_CLAIM_NOT_TESTED && !(stated && is_same_pair(lead, stated)))
@@ -437,7 +370,8 @@ static void add_claims(struct lab_analysis_result *result, const struct metrics_
 /* What to use: the setting that the answer names. */
 static void add_action(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        struct lab_arena *arena) {
-    const struct metrics_value *use = is_gain(metric, &metric->lead) ? metric->values : NULL;
+    const struct metrics_value *use =
+        metrics_is_gain(metric, &metric->lead) ? metric->values : NULL;
     for (int i = 0; metric->values && i < metric->count && !use; i++)
         if (metric->values[i].name == metric->best &&
             metric->values[i].change.verdict == LAB_CLAIM_YES)
@@ -489,7 +423,7 @@ static void add_answer(struct lab_analysis_result *result, const struct metrics_
                        const struct metrics_metric *metric, struct lab_arena *arena) {
     const char *energy =
         metric->better == LAB_DIRECTION_NONE ? NULL : metrics_energy_words(metric, arena);
-    result->answer = make_answer(metric, arena);
+    result->answer = metrics_answer(metric, settings, arena);
     if (energy)
         result->answer = lab_arena_printf(arena, "%s %s", result->answer, energy);
     add_claims(result, metric, arena);
@@ -536,10 +470,11 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     return 0;
 }
 
-/* A program's metrics are what its study was made for. */
+/* A program's metrics are what its study was made for; of a matrix over a workload of gpulab's, its
+ * rate. */
 static int metrics_interest(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
-        if (study->runs[i].metric_count > 0)
+        if (study->runs[i].metric_count > 0 || metrics_is_of_workload(study, &study->runs[i]))
             return 70;
     return 0;
 }

@@ -21,8 +21,15 @@ struct metrics_setting {
 struct metrics_settings {
     struct metrics_setting *items; /* in the matrix's order, study by study */
     int count;
-    bool of_gpu; /* some GPU's memory is known: memory is GPUs', else the program's */
+    const struct lab_study_table *studies;
+    int study_count;
+    bool several;     /* were planned, whether they have runs or not */
+    bool of_workload; /* of gpulab's, which reports no metrics */
+    bool of_gpu;      /* some GPU's memory is known: memory is GPUs', else the program's */
 };
+
+/* Whether the run is a point of a matrix over a workload of gpulab's. */
+bool metrics_is_of_workload(const struct lab_study_table *study, const struct lab_study_run *run);
 
 /* Names are distinct: by their study, too, where several have the same. */
 struct metrics_settings metrics_settings_make(const struct lab_analysis_input *input,
@@ -47,6 +54,7 @@ struct metrics_metric {
     const char *name, *unit;
     enum lab_direction better;
     bool rate;                    /* a value is the median of the run, not the last one */
+    bool own;                     /* the rate that gpulab measured itself */
     struct metrics_value *values; /* of settings that reported it, the best first */
     int count;
     int lost; /* runs whose last value isn't finite */
@@ -62,6 +70,14 @@ double metrics_run_value(const struct lab_study_run *run, const struct metrics_m
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
  * NULL = by their names. -1 = none. */
 int metrics_objective(struct metrics_metric *metrics, int count, const char *asked);
+/* Whether it is certain, and for the better. */
+bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim);
+/* The worst of those that are certainly worse than the first setting; NULL = none is. */
+const struct lab_claim *metrics_certain_loss(const struct metrics_metric *metric);
+/* What is known of the metric's settings. */
+const char *metrics_answer(const struct metrics_metric *metric,
+                           const struct metrics_settings *settings, struct lab_arena *arena);
+
 /* "val_loss [ms]" for an axis or a heading. */
 const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena);
 

@@ -21,9 +21,61 @@ static bool is_value(const struct lab_value *a, const struct lab_value *b) {
     return b && lab_study_value(a) == lab_study_value(b);
 }
 
+/* --- matrices --- */
+
+static const struct lab_value *of_type(const struct lab_value *value, enum lab_value_type type) {
+    return value && value->type == type ? value : NULL;
+}
+
+bool metrics_is_of_workload(const struct lab_study_table *study, const struct lab_study_run *run) {
+    return of_type(study->matrix, LAB_VALUE_MAP) && !lab_value_get(run->options, "command") &&
+           !lab_value_get(run->options, "matrix");
+}
+
+/* Of a key's planned values the one at that place; of keys that move together, from the element
+ * that has it. NULL = it isn't planned. */
+static struct lab_value *planned_value(const struct lab_value *matrix, const char *key, int place) {
+    for (int i = 0; i < matrix->count; i++) {
+        struct lab_value *value = matrix->items[i];
+        if (value->type == LAB_VALUE_LIST && value->count > 0)
+            value = value->items[place < value->count ? place : value->count - 1];
+        if (value->type == LAB_VALUE_MAP && lab_value_get(value, key))
+            return lab_value_get(value, key);
+        if (lab_str_equal(matrix->keys[i], key))
+            return value;
+    }
+    return NULL;
+}
+
+/* The run's own matrix; of a workload of gpulab's, those of its options that the study crosses. */
+static const struct lab_value *matrix_of(const struct lab_study_table *study,
+                                         const struct lab_study_run *run, struct lab_arena *arena) {
+    if (!metrics_is_of_workload(study, run) || !of_type(run->options, LAB_VALUE_MAP))
+        return lab_value_get(run->options, "matrix");
+    struct lab_value *matrix = lab_value_map(arena);
+    for (int i = 0; i < run->options->count; i++)
+        if (planned_value(study->matrix, run->options->keys[i], 0))
+            lab_value_set(arena, matrix, run->options->keys[i], run->options->items[i]);
+    return matrix;
+}
+
+/* Options with that matrix, or with the planned values at a place of it instead of its own. */
+static const struct lab_value *with_matrix(const struct lab_value *own,
+                                           const struct lab_value *planned, int place,
+                                           struct lab_arena *arena) {
+    struct lab_value *options = lab_value_map(arena), *matrix = lab_value_map(arena);
+    for (int i = 0; of_type(own, LAB_VALUE_MAP) && i < own->count; i++) {
+        struct lab_value *value = planned ? planned_value(planned, own->keys[i], place) : NULL;
+        lab_value_set(arena, matrix, own->keys[i], value ? value : own->items[i]);
+    }
+    lab_value_set(arena, options, "matrix", matrix);
+    return options;
+}
+
 /* The place in the matrix as its author wrote it, the last key fastest: runs are shuffled. */
-static int64_t place_of(const struct lab_study_table *study, const struct lab_study_point *point) {
-    const struct lab_value *own = lab_value_get(point->runs[0]->options, "matrix");
+static int64_t place_of(const struct lab_study_table *study, const struct lab_study_point *point,
+                        struct lab_arena *arena) {
+    const struct lab_value *own = matrix_of(study, point->runs[0], arena);
     int64_t place = 0;
     for (int k = 0;
          study->matrix && study->matrix->type == LAB_VALUE_MAP && k < study->matrix->count; k++) {
@@ -36,6 +88,8 @@ static int64_t place_of(const struct lab_study_table *study, const struct lab_st
     return place;
 }
 
+/* --- in order --- */
+
 struct planned {
     int64_t place, number;
     struct lab_study_point *point;
@@ -47,13 +101,37 @@ static void add_study(struct metrics_settings *settings, const struct lab_study_
     int count = lab_study_points(study, arena, &points);
     struct planned *order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
     for (int i = 0; i < count; i++)
-        order[i] = (struct planned){place_of(study, &points[i]), points[i].runs[0]->run->number,
-                                    &points[i]};
+        order[i] = (struct planned){place_of(study, &points[i], arena),
+                                    points[i].runs[0]->run->number, &points[i]};
     LAB_SORT(order, count, LAB_BY(order, place), LAB_BY(order, number));
     for (int i = 0; i < count; i++)
         LAB_ADD(settings->items, settings->count, arena) =
             (struct metrics_setting){.study = study, .point = *order[i].point};
     settings->of_gpu |= has_gpu_memory(study);
+    for (int i = 0; i < study->run_count; i++)
+        settings->of_workload |= metrics_is_of_workload(study, &study->runs[i]);
+}
+
+/* Each by the keys that vary, also between settings that are only planned: runs may have failed. */
+static void name_settings(struct metrics_settings *settings, struct lab_arena *arena) {
+    enum { PLACES = 2 }; /* of the plan: two tell what varies */
+    size_t most = (1 + PLACES) * (size_t)settings->count + 1;
+    const struct lab_value **options = lab_arena_alloc(arena, most, sizeof *options);
+    int count = 0;
+    for (int place = -1; place < PLACES; place++)
+        for (int i = 0; i < settings->count; i++) {
+            const struct metrics_setting *setting = &settings->items[i];
+            const struct lab_value *planned = of_type(setting->study->matrix, LAB_VALUE_MAP);
+            if (place < 0 || planned)
+                options[count++] =
+                    with_matrix(matrix_of(setting->study, setting->point.runs[0], arena),
+                                place < 0 ? NULL : planned, place, arena);
+        }
+    struct lab_settings names = lab_settings_make(options, count, arena);
+    settings->several = names.key_count > 0;
+    for (int i = 0; i < settings->count; i++)
+        settings->items[i].name = names.key_count > 0 ? lab_setting_name(&names, i, arena)
+                                                      : settings->items[i].point.runs[0]->model;
 }
 
 static const char *device_of(const struct metrics_setting *setting, struct lab_arena *arena) {
@@ -110,20 +188,11 @@ static void make_unique(struct metrics_settings *settings, bool several, struct 
 
 struct metrics_settings metrics_settings_make(const struct lab_analysis_input *input,
                                               struct lab_arena *arena) {
-    struct metrics_settings settings = {0};
+    struct metrics_settings settings = {.studies = input->studies,
+                                        .study_count = input->study_count};
     for (int i = 0; i < input->study_count; i++)
         add_study(&settings, &input->studies[i], arena);
-    const struct lab_value **options =
-        lab_arena_alloc(arena, (size_t)settings.count + 1, sizeof *options);
-    for (int i = 0; i < settings.count; i++)
-        options[i] = settings.items[i].point.runs[0]->options;
-    struct lab_settings names = lab_settings_make(options, settings.count, arena);
-    for (int i = 0; i < settings.count; i++) {
-        struct metrics_setting *setting = &settings.items[i];
-        setting->name = lab_setting_name(&names, i, arena);
-        if (names.key_count == 0) /* no matrix, or one point of it */
-            setting->name = setting->point.runs[0]->model;
-    }
+    name_settings(&settings, arena);
     add_where(&settings, phase_of, arena);
     add_where(&settings, device_of, arena);
     add_where(&settings, node_of, arena);

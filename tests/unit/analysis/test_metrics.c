@@ -197,6 +197,44 @@ LAB_TEST(the_objective_is_chosen) {
     }
 }
 
+/* Given that the runs of all other settings failed, then that is said, by its short name. */
+LAB_TEST(a_setting_may_be_left_alone) {
+    struct given *g = *state;
+    g->study.table.matrix =
+        given_json(&g->study, "{\"optimizer\": [\"sgd\", \"adam\"], \"steps\": 5}");
+    add(g, "adam", 0, "loss", 0.3, 1)->model = "optimizeradam_steps5";
+    analyse(g);
+    assert_string_equal(g->result.answer, "loss: 0.3 with adam, the only setting that is done.");
+    g->study.table.failed_count = 1;
+    g->study.table.planned_count = 2;
+    analyse(g);
+    assert_string_equal(
+        g->result.answer,
+        "loss: 0.3 with adam, the only setting that succeeded; 1 of 2 runs failed.");
+    g->study.table.matrix = NULL;
+    analyse(g);
+    assert_string_equal(g->result.answer, "loss: 0.3 with optimizeradam_steps5, the only setting.");
+}
+
+/* Given a matrix over a workload of gpulab's, then its settings' throughput is compared. */
+LAB_TEST(a_workload_is_compared_by_its_rate) {
+    struct given *g = *state;
+    g->study.table.matrix =
+        given_json(&g->study, "{\"batch_size\": [32, 64], \"optimizer\": [\"sgd\"]}");
+    for (int r = 0; r < 3; r++)
+        for (int size = 32; size <= 64; size *= 2) {
+            struct lab_study_run *run = given_add(
+                &g->study, (struct given_run){.model = size == 32 ? "mlp_batch32" : "mlp_batch64",
+                                              .repeat = r,
+                                              .rate = size + 0.1 * r});
+            run->options = given_json(
+                &g->study, lab_arena_printf(&g->study.arena, "{\"batch_size\": %d}", size));
+        }
+    analyse(g);
+    assert_says(g, "batch_size=64: 99.7% higher throughput than batch_size=32");
+    assert_true(lab_analysis_find("metrics", NULL)->interest(&g->study.table) > 0);
+}
+
 /* Of a rate the slowest rank's median counts; of tokens per second the run's own rate does. */
 LAB_TEST(a_rate_is_the_slowest_ranks) {
     struct given *g = *state;
