@@ -177,6 +177,29 @@ static double *values_of(const struct metrics_setting *setting, const struct met
     return values;
 }
 
+#define COPIED "the repeats are identical: vary the seed, e.g. with --seed {repeat}"
+#define EQUAL  "all repeats have the same value"
+
+static bool is_constant(const struct metrics_setting *setting,
+                        const struct metrics_metric *metric) {
+    const struct lab_study_point *point = &setting->point;
+    for (int i = 1; i < point->count; i++)
+        if (metrics_run_value(point->runs[i], metric) != metrics_run_value(point->runs[0], metric))
+            return false;
+    return true;
+}
+
+/* Copies of one run repeat nothing, and neither does a value that never varies: an interval of no
+ * width would decide anything. A machine that is simulated without noise is as sure as that. */
+static void withhold_copied(const struct metrics_setting *base, const struct metrics_setting *other,
+                            const struct metrics_metric *metric, struct lab_claim *claim) {
+    bool copied = (base->copied || other->copied) && !metric->rate;
+    if (claim->n < 2 || (base->study->simulated && other->study->simulated))
+        return;
+    if (copied || (is_constant(base, metric) && is_constant(other, metric)))
+        lab_claim_withhold(claim, copied ? COPIED : EQUAL);
+}
+
 /* Repeats of one study are blocks; those of two have nothing in common. */
 static struct lab_claim contrast(const struct metrics_setting *base,
                                  const struct metrics_setting *other,
@@ -193,6 +216,7 @@ static struct lab_claim contrast(const struct metrics_setting *base,
         lab_claim_add_scope(&claim, base->name, arena);
         lab_claim_add_scope(&claim, other->name, arena);
     }
+    withhold_copied(base, other, metric, &claim);
     return lab_claim_named(claim, kind, other->name, base->name, metric->name);
 }
 
@@ -376,6 +400,8 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
         if (metric->values[i].name == metric->best &&
             metric->values[i].change.verdict == LAB_CLAIM_YES)
             use = &metric->values[i];
+    if (!use && metrics_withheld(metric))
+        result->action = lab_words_capital(metrics_withheld(metric), arena);
     if (!use)
         return;
     result->action = lab_arena_printf(arena, "Use %s", use->name);

@@ -80,6 +80,13 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
         claim->bound = farther;
 }
 
+void lab_claim_withhold(struct lab_claim *claim, const char *reason) {
+    claim->low = claim->high = claim->confidence = claim->p = NAN;
+    claim->needed = 0;
+    claim->reason = reason;
+    lab_claim_judge(claim, NAN);
+}
+
 /* --- words --- */
 
 /* "12.5%", "0.8%", "150%"; an end of an interval likewise, without its sign. */
@@ -164,8 +171,10 @@ const char *lab_claim_within(const char *name, struct lab_arena *arena) {
 }
 
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena) {
-    if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || claim->needed <= claim->n)
+    if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (!claim->reason && claim->needed <= claim->n))
         return "";
+    if (claim->reason)
+        return claim->reason;
     if (claim->needed > LAB_CLAIM_RUNS_MOST) {
         double half = (claim->high - claim->low) / 2;
         return lab_arena_printf(arena, "too noisy here (%s±%s%%): quiet the machine",
@@ -225,7 +234,8 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
     if (isnan(claim->low))
-        return lab_arena_printf(arena, "%+.1f%%, %s", 100 * claim->effect, runs(claim, arena));
+        return lab_arena_printf(arena, "%+.1f%%, %s", 100 * claim->effect,
+                                claim->reason ? "inconclusive" : runs(claim, arena));
     if (claim->verdict != LAB_CLAIM_YES && claim->high > INTERVAL_MOST)
         return lab_arena_printf(arena, "%+.1f%%, inconclusive", 100 * claim->effect);
     return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", 100 * claim->effect, 100 * claim->low,
@@ -252,6 +262,8 @@ struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_aren
     lab_value_set_float(arena, map, "bound", claim->bound);
     if (claim->needed > 0)
         lab_value_set_int(arena, map, "needed", claim->needed);
+    if (claim->reason)
+        lab_value_set_string(arena, map, "reason", claim->reason);
     for (int i = 0; i < claim->scope_count; i++)
         lab_value_append(arena, scope, lab_value_string(arena, claim->scope[i]));
     lab_value_set(arena, map, "scope", scope);

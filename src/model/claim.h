@@ -49,6 +49,7 @@ struct lab_claim {
     int needed; /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
     enum lab_claim_verdict verdict;
     double bound;             /* of NO: no effect is larger; else NaN */
+    const char *reason;       /* why more runs like these decide nothing; NULL = they may */
     const char *const *scope; /* the points that it rests on; of two, the reference first */
     int scope_count;
     bool simulated; /* some of them are */
@@ -84,11 +85,15 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
+/* Takes the interval away, and so the verdict: the runs don't repeat each other. */
+void lab_claim_withhold(struct lab_claim *claim, const char *reason);
+
 /* A subject within a sentence: "compiled" of "Compiled"; "GPU 3" and "NUMA node 2" stay. */
 const char *lab_claim_within(const char *name, struct lab_arena *arena);
 
 /* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "too noisy here
- * (±9.6%): quiet the machine"; "" = unknown, or it isn't inconclusive. */
+ * (±9.6%): quiet the machine"; its reason, where it has one; "" = unknown, or it isn't
+ * inconclusive. */
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested",
@@ -96,5 +101,5 @@ const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *aren
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* {kind, subject, reference, quantity, unit, effect, low, high, confidence, runs, verdict, bound,
- * needed, scope, simulated} */
+ * needed, reason, scope, simulated} */
 struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_arena *arena);

@@ -8,14 +8,14 @@ export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
 for i in 1 2 3 4 5 6; do echo "iter $i: loss $((7 - i)).$1, time 5ms"; done
-echo "Iter 7 loss 0.$1"
-echo "Final loss: 0.$1"
+echo "Iter 7 loss 0.$1$2"
+echo "Final loss: 0.$1$2"
 SCRIPT
 chmod +x "$work/train"
 matrix() { # NAME KEYS…
     local name=$1
     shift
-    run run test_matrix "experiment.command='$work/train {lr}'" '~experiment.matrix' \
+    run run test_matrix "experiment.command='$work/train {lr} {repeat}'" '~experiment.matrix' \
         experiment.name="$name" output_dir="$work/outputs" "$@"
     expect_status 0
     folder=$(echo "$work/outputs/$name"/*/*)
@@ -50,10 +50,27 @@ expect_out '^gpu0_numa0_lr25,0,loss,,6.25,[0-9]+,1,[0-9]\.[0-9]+$'
 first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
 expect_out '^lr=25: 50.0% lower final_loss than lr=50'
-grep -Fq "$work/train 25" "$folder/report/report.md" || fail "$what: no line to paste"
+grep -Fq "$work/train 25 0" "$folder/report/report.md" || fail "$what: no line to paste"
 run analyze metrics "$first" "$folder" objective=loss
 expect_status 0
-expect_out '^lr=25: 50.0% lower loss than lr=50' # one plan: its runs are pooled
+expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*3 runs each' # one plan: its runs are pooled
+run analyze metrics before="$first" after="$folder" objective=loss
+expect_out '^ +before: lr=25 ' # but for labels
+
+# repeats that are copies give none, nor do copies of another program; an objective has to be reported
+two=$folder
+matrix copies '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2 \
+    "experiment.command='$work/train {lr} 0'" experiment.objective=bleu
+expect_out '^  Warning: objective bleu: not reported; metrics read: loss, time, final_loss$'
+run analyze metrics "$folder" objective=loss
+expect_out '^loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): inconclusive \(2 runs each\)\. The repeats$'
+run analyze metrics "$folder" "$two" objective=loss
+expect_status 0
+expect_out '^ +two: lr=25 '
+run run test_matrix "experiment.command=x" experiment.objective=loss:down --dry-run
+expect_status 2
+expect_err 'objective=loss:down: must be a metric.s name, or that with :min or :lower, :max or :higher'
+folder=$two
 run analyze metrics "$folder" objective=bleu
 expect_status 2
 expect_err "no run reported 'bleu'"

@@ -11,6 +11,13 @@ bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim
            (metric->better == LAB_DIRECTION_HIGHER ? claim->effect > 0 : claim->effect < 0);
 }
 
+const char *metrics_withheld(const struct metrics_metric *metric) {
+    for (int i = 0; i < metric->count; i++)
+        if (metric->values[i].change.reason)
+            return metric->values[i].change.reason;
+    return metric->lead.reason;
+}
+
 static const char *value_text(const struct metrics_metric *metric, double value,
                               struct lab_arena *arena) {
     struct lab_doc_cell cell = lab_cell_figure(value);
@@ -32,17 +39,19 @@ static const char *range_words(const struct metrics_metric *metric, struct lab_a
     const struct metrics_value *best = &metric->values[0],
                                *last = &metric->values[metric->count - 1];
     int fewest = fewest_runs(metric);
+    const char *why = metrics_withheld(metric);
+    why = why ? lab_arena_printf(arena, " %s.", lab_words_capital(why, arena)) : "";
     if (best->value == last->value)
-        return lab_arena_printf(arena, "%s: %s in all %d settings (%d run%s each).", metric->name,
+        return lab_arena_printf(arena, "%s: %s in all %d settings (%d run%s each).%s", metric->name,
                                 value_text(metric, best->value, arena), metric->count, fewest,
-                                fewest == 1 ? "" : "s");
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).",
+                                fewest == 1 ? "" : "s", why);
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).%s",
                             metric->name, value_text(metric, best->value, arena), best->name,
                             value_text(metric, last->value, arena), last->name,
                             metric->better == LAB_DIRECTION_NONE ? "no direction is better"
                             : fewest < 2                         ? "no verdict"
                                                                  : "inconclusive",
-                            fewest, fewest == 1 ? "" : "s");
+                            fewest, fewest == 1 ? "" : "s", why);
 }
 
 /* How the best value compares with the next one, where the headline compares it with another. */

@@ -15,6 +15,7 @@
 struct metrics_setting {
     const struct lab_study_table *study;
     struct lab_study_point point;
+    bool copied;      /* its repeats, two or more, report the same in all that has a direction */
     const char *name; /* by what varies: "adam", "lr=0.03, optimizer=adam, GPU 1" */
 };
 
@@ -72,6 +73,8 @@ double metrics_run_value(const struct lab_study_run *run, const struct metrics_m
 int metrics_objective(struct metrics_metric *metrics, int count, const char *asked);
 /* Whether it is certain, and for the better. */
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim);
+/* Why its runs decide nothing; NULL = they may. */
+const char *metrics_withheld(const struct metrics_metric *metric);
 /* The worst of those that are certainly worse than the first setting; NULL = none is. */
 const struct lab_claim *metrics_certain_loss(const struct metrics_metric *metric);
 /* What is known of the metric's settings. */

@@ -88,6 +88,43 @@ static int64_t place_of(const struct lab_study_table *study, const struct lab_st
     return place;
 }
 
+/* --- copies --- */
+
+/* What a run says of quality: not of its pace, which differs whatever it computes. */
+static bool is_quality(const struct lab_study_run *run, const struct lab_study_metric *said) {
+    return !lab_metric_name_is_rate(said->name, said->unit) &&
+           lab_metric_direction(said->name, lab_value_get(run->options, "metrics")) !=
+               LAB_DIRECTION_NONE;
+}
+
+static bool says_same(const struct lab_study_metric *a, const struct lab_study_metric *b) {
+    return lab_str_equal(a->name, b->name) && a->rank == b->rank && a->value == b->value &&
+           a->curve.sum == b->curve.sum && a->curve.values == b->curve.values;
+}
+
+/* Whether both report the same, value for value; at least one. */
+static bool is_copy(const struct lab_study_run *a, const struct lab_study_run *b) {
+    int same = 0;
+    for (int i = 0; i < a->metric_count; i++) {
+        bool found = false;
+        if (!is_quality(a, &a->metrics[i]))
+            continue;
+        for (int k = 0; k < b->metric_count && !found; k++)
+            found = says_same(&a->metrics[i], &b->metrics[k]);
+        if (!found)
+            return false;
+        same++;
+    }
+    return same > 0;
+}
+
+static bool are_copies(const struct lab_study_point *point) {
+    for (int i = 1; i < point->count; i++)
+        if (!is_copy(point->runs[0], point->runs[i]))
+            return false;
+    return point->count > 1;
+}
+
 /* --- in order --- */
 
 struct planned {
@@ -105,8 +142,8 @@ static void add_study(struct metrics_settings *settings, const struct lab_study_
                                     points[i].runs[0]->run->number, &points[i]};
     LAB_SORT(order, count, LAB_BY(order, place), LAB_BY(order, number));
     for (int i = 0; i < count; i++)
-        LAB_ADD(settings->items, settings->count, arena) =
-            (struct metrics_setting){.study = study, .point = *order[i].point};
+        LAB_ADD(settings->items, settings->count, arena) = (struct metrics_setting){
+            .study = study, .point = *order[i].point, .copied = are_copies(order[i].point)};
     settings->of_gpu |= has_gpu_memory(study);
     for (int i = 0; i < study->run_count; i++)
         settings->of_workload |= metrics_is_of_workload(study, &study->runs[i]);

@@ -273,6 +273,8 @@ static void add_repeat(struct making *making) {
     bool first = open.first && open.first->verdict == LAB_CLAIM_INCONCLUSIVE;
     if (!(first || 2 * open.open > open.compared) || page_is_untested(making->page))
         return;
+    if (first && open.first->reason) /* more runs like these decide nothing */
+        return;
     const char *what = first
                            ? "Inconclusive"
                            : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",

@@ -418,16 +418,52 @@ LAB_TEST(settings_of_several_studies_are_compared) {
     given_end(&other.study);
 }
 
-/* Given the same value of all, then none is the best. */
-LAB_TEST(equal_values_have_no_best) {
-    struct given *g = *state;
-    for (int r = 0; r < 2; r++) {
-        add(g, "sgd", r, "loss", 0.5, 9000);
-        add(g, "adamw", r, "loss", 0.5, 12000);
+/* --- repeats --- */
+
+/* Repeats that are copies of each other decide nothing; a simulation without noise does. */
+LAB_TEST(copies_decide_nothing) {
+    static const char copied[] = "The repeats are identical: vary the seed",
+                      equal[] = "All repeats have the same value";
+    static const struct {
+        double sgd[3], adamw[3]; /* losses of the repeats */
+        bool simulated, other;   /* other: another metric differs */
+        const char *says, *action;
+    } cases[] = {
+        {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, false, false, copied, copied},
+        {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, false, false, copied, copied},
+        {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, false, copied, copied}, /* of one side */
+        {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, false, true, equal, equal},
+        {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, true, "lower loss than sgd", "Use adamw"},
+        {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, true, false, "20.0% lower loss than sgd", "Use adamw"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        g->study.table.simulated = cases[i].simulated;
+        for (int r = 0; r < 3; r++)
+            for (int s = 0; s < 2; s++) {
+                const double *losses = s ? cases[i].adamw : cases[i].sgd;
+                struct lab_study_run *run = add(g, s ? "adamw" : "sgd", r, "loss", losses[r], 1);
+                struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 3, sizeof *said);
+                said[0] = run->metrics[0];
+                said[1] =
+                    (struct lab_study_metric){"tokens_per_s", "", -1, 100 + r}; /* no seed's */
+                said[2] = (struct lab_study_metric){"train_loss", "", -1, 1.0 + r};
+                run->metrics = said;
+                run->metric_count = cases[i].other ? 3 : 2;
+            }
+        g->study.table.objective = "loss";
+        analyse(g);
+        assert_says(g, cases[i].says);
+        assert_contains(g->result.action, cases[i].action);
+        if (!strstr(cases[i].says, "than sgd")) {
+            assert_string_equal(lab_claim_verdict_name(g->result.claims[0].verdict),
+                                "inconclusive");
+            assert_contains(lab_claim_sentence(&g->result.claims[0], g->result.arena), "; ");
+            assert_null(g->result.parts[0].cells[1].text); /* none is the best */
+        }
+        given_end(&g->study);
     }
-    analyse(g);
-    assert_says(g, "No difference larger than 0.0% in loss between 2 settings.");
-    assert_string_equal(g->result.parts[0].cells[1].text, "sgd");
 }
 
 /* Given a name that tells no direction, then none is called best. */
