@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -38,6 +39,7 @@ struct child {
     struct pollfd watched[WATCHED]; /* our ends; -1 = closed */
     int theirs[PIPES];
     struct lab_str kept[PIPES]; /* OUT and ERR */
+    int left[PIPES];            /* bytes that it left in them at its end, not yet read */
     size_t fed, input_length;
     bool ended, timed_out, stopped, killed, truncated;
     int64_t start_ns, end_ns; /* end: when it was seen to have ended */
@@ -163,8 +165,10 @@ static void drain(struct child *child, int which) {
         return;
     if (got <= 0) {
         lab_file_close(&child->watched[which].fd);
+        child->left[which] = 0;
         return;
     }
+    child->left[which] -= got < child->left[which] ? (int)got : child->left[which];
     const struct lab_subprocess_watcher *watcher = child->spec->watcher;
     if (watcher && watcher->output)
         watcher->output(watcher->state, which == ERR, chunk, (size_t)got);
@@ -173,6 +177,11 @@ static void drain(struct child *child, int which) {
     size_t keep = (size_t)got < room ? (size_t)got : room;
     lab_str_add_bytes(kept, chunk, keep);
     child->truncated |= keep < (size_t)got;
+}
+
+static int bytes_in(int fd) {
+    int bytes = 0;
+    return fd >= 0 && ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 /* Whether it has ended; leaves it unreaped, so that its group's number stays taken. */
@@ -207,6 +216,13 @@ static void enforce(struct child *child, int64_t now) {
 
 static bool output_is_open(const struct child *child) {
     return child->watched[OUT].fd >= 0 || child->watched[ERR].fd >= 0;
+}
+
+/* What it printed itself is read, however long that takes; others who hold its pipe have until
+ * then. */
+static bool is_over(const struct child *child, int64_t deadline, int64_t now) {
+    return child->ended && (!output_is_open(child) ||
+                            (now >= deadline && child->left[OUT] + child->left[ERR] == 0));
 }
 
 /* When the loop must look again, whatever happens; INT64_MAX = never. */
@@ -252,9 +268,11 @@ static void watch(struct child *child, const struct lab_clock *clock) {
             child->end_ns = now;
             lab_file_close(&child->watched[CHILD].fd);
             lab_file_close(&child->watched[IN].fd);
+            for (int which = OUT; which <= ERR; which++)
+                child->left[which] = bytes_in(child->watched[which].fd);
         }
         enforce(child, now);
-        if (child->ended && (!output_is_open(child) || now >= next_deadline(child, now)))
+        if (is_over(child, next_deadline(child, now), now))
             return;
         if (child->killed && now >= child->stop_ns + KILL_AFTER_NS + GIVE_UP_AFTER_NS)
             return;
