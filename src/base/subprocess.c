@@ -168,6 +168,8 @@ static void drain(struct child *child, int which) {
         child->left[which] = 0;
         return;
     }
+    if ((size_t)got > sizeof chunk / 2)
+        lab_file_widen_pipe(child->watched[which].fd);
     child->left[which] -= got < child->left[which] ? (int)got : child->left[which];
     const struct lab_subprocess_watcher *watcher = child->spec->watcher;
     if (watcher && watcher->output)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TAKE_MAX_BYTES  (1 << 20)  /* at once: then others have their turn */
 #define DRAIN_MAX_BYTES (64 << 20) /* at a run's end, should somebody else still hold the pipe */
 
 static const char *const endings[RUNNER_LOGS] = {[RUNNER_OUT] = "stdout", [RUNNER_ERR] = "stderr"};
@@ -96,9 +97,11 @@ void runner_log_take(struct runner *runner, struct runner_run *run, struct runne
             *fd = -1;
             return;
         }
+        if ((size_t)got > sizeof runner->chunk / 2)
+            lab_file_widen_pipe(*fd);
         keep(runner, run, &worker->logs[which], runner->chunk, (size_t)got);
         taken += got;
-    } while (to_the_end && taken < DRAIN_MAX_BYTES);
+    } while (taken < (to_the_end ? DRAIN_MAX_BYTES : TAKE_MAX_BYTES));
 }
 
 static void close_logs(const struct runner *runner, struct runner_run *run,

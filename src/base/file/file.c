@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PIPE_BYTES (1 << 20) /* the most that Linux gives every user */
+
 /* A path that isn't there was named by somebody; other refusals are the system's. */
 static int fail(struct lab_err *err, int errno_value, const char *path) {
     bool users = errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ENAMETOOLONG ||
@@ -96,6 +98,11 @@ int lab_file_write_all(int fd, const char *bytes, size_t length) {
         length -= (size_t)put;
     }
     return 0;
+}
+
+void lab_file_widen_pipe(int fd) {
+    if (fcntl(fd, F_GETPIPE_SZ) < PIPE_BYTES)
+        fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* a refusal changes nothing */
 }
 
 int lab_file_open_beside(const char *directory, struct lab_arena *arena, const char **ret_path) {

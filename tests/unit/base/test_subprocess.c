@@ -249,6 +249,36 @@ LAB_TEST(a_watcher_sees_output_as_it_comes) {
     lab_str_release(&watched.out);
 }
 
+struct busy_reader {
+    const char *marker;      /* a file that the program writes behind its output */
+    size_t length, ended_at; /* what was read; when the marker was there first */
+};
+
+/* Slow; where it finds the pipe full, it reads no more before all is printed, or 5 s. */
+static void on_busy_output(void *opaque, bool is_stderr, const char *bytes, size_t length) {
+    struct busy_reader *reader = opaque;
+    (void)is_stderr, (void)bytes;
+    reader->length += length;
+    int looks = !reader->ended_at && length > 32768 ? 250 : 1;
+    for (int i = 0; i < looks && (i == 0 || !reader->ended_at); i++) {
+        usleep(20000);
+        if (!reader->ended_at && access(reader->marker, F_OK) == 0)
+            reader->ended_at = reader->length;
+    }
+    if (looks > 1 && !reader->ended_at)
+        reader->ended_at = SIZE_MAX;
+}
+
+LAB_TEST(a_busy_watcher_holds_up_no_program) {
+    struct busy_reader reader = {.marker = test_path("ended")};
+    const struct lab_subprocess_watcher busy = {.output = on_busy_output, .state = &reader};
+    char script[4096];
+    snprintf(script, sizeof script, "head -c 1000000 /dev/zero; : > '%s'", reader.marker);
+    run_shell(script, (struct lab_subprocess_spec){.watcher = &busy});
+    assert_int_equal(reader.length, 1000000);
+    assert_in_range(reader.ended_at, 1, 900000);
+}
+
 LAB_TEST(a_watcher_can_stop_it) {
     start_watching(1);
     run_shell("echo out; sleep 60", (struct lab_subprocess_spec){.watcher = &watcher});
