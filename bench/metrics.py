@@ -97,14 +97,15 @@ def bench_program(spin):
     for i in range(ROUNDS):
         for on in (True, False) if i % 2 == 0 else (False, True):
             _, cpu, _ = run_program(f"{printer} {LINES} {spin} {work}/times", *([] if on else [METRICS_OFF]))
-            wall, busy = (float(text) for text in open(f"{work}/times").read().split())
-            times[on].append((wall, busy))
+            wall, busy, blocked = (float(text) for text in open(f"{work}/times").read().split())
+            times[on].append((wall, busy, blocked / wall))
             own.append((cpu - busy) if on else 0)
     walls = statistics.median(a[0] / b[0] for a, b in zip(times[True], times[False]))
     busy = statistics.median(a[1] / b[1] for a, b in zip(times[True], times[False]))
+    blocked = statistics.median(time[2] for time in times[True])
     alone = statistics.median(time[0] for time in times[False])
     print(f"{LINES} metrics, program of {alone:6.2f} s: its time {walls:.3f}, its CPU time {busy:.3f} of that with "
-          f"metrics off; gpulab {max(own):.2f} s of CPU")
+          f"metrics off; blocked {100 * blocked:.2f}% of it; gpulab {max(own):.2f} s of CPU")
 
 
 with tempfile.TemporaryDirectory() as work:
