@@ -44,6 +44,8 @@ struct child {
     bool ended, timed_out, stopped, killed, truncated;
     int64_t start_ns, end_ns; /* end: when it was seen to have ended */
     int64_t stop_ns;          /* when TERM was sent; 0 = not yet */
+    int64_t woken_ns;         /* since then nothing was awaited; 0 = not yet */
+    int64_t held_ns;
 };
 
 /* Moves a descriptor out of 0 to 2, where the child's redirections would trample it. */
@@ -186,6 +188,19 @@ static int bytes_in(int fd) {
     return fd >= 0 && ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
+/* Writes of any size fill more than half of a pipe's pages before the next one waits. */
+static bool may_be_full(int fd) {
+    return bytes_in(fd) > fcntl(fd, F_GETPIPE_SZ) / 2;
+}
+
+/* What it printed is being dealt with since it came; meanwhile it may have had to wait. */
+static void note_held(struct child *child, int64_t now) {
+    int64_t until_ns = child->ended ? child->end_ns : now;
+    if (child->woken_ns && child->woken_ns < until_ns &&
+        (may_be_full(child->watched[OUT].fd) || may_be_full(child->watched[ERR].fd)))
+        child->held_ns += until_ns - child->woken_ns;
+}
+
 /* Whether it has ended; leaves it unreaped, so that its group's number stays taken. */
 static bool has_ended(pid_t pid) {
     siginfo_t info = {0};
@@ -252,7 +267,9 @@ static void wait_for_events(struct child *child, int64_t now) {
         pause.tv_sec = (deadline - now) / LAB_NS_PER_S;
         pause.tv_nsec = (deadline - now) % LAB_NS_PER_S;
     }
-    if (ppoll(child->watched, WATCHED, deadline == INT64_MAX ? NULL : &pause, NULL) <= 0)
+    int ready = ppoll(child->watched, WATCHED, deadline == INT64_MAX ? NULL : &pause, NULL);
+    child->woken_ns = lab_clock_now(lab_clock_system());
+    if (ready <= 0)
         return;
     if (child->watched[IN].revents)
         feed(child);
@@ -278,6 +295,7 @@ static void watch(struct child *child, const struct lab_clock *clock) {
             return;
         if (child->killed && now >= child->stop_ns + KILL_AFTER_NS + GIVE_UP_AFTER_NS)
             return;
+        note_held(child, lab_clock_now(clock));
         wait_for_events(child, now);
     }
 }
@@ -347,6 +365,7 @@ static int run(struct child *child, struct lab_arena *arena, struct lab_subproce
     int64_t end_ns = child->ended ? child->end_ns : lab_clock_now(clock);
     result->start_ns = child->start_ns;
     result->duration_ns = end_ns - child->start_ns;
+    result->held_ns = child->held_ns;
     result->timed_out = child->timed_out;
     result->stopped = child->stopped;
     result->truncated = child->truncated;

@@ -41,6 +41,7 @@ struct lab_subprocess_result {
     char *out, *err;         /* NUL-terminated, in the arena */
     size_t out_length;
     int64_t start_ns, duration_ns; /* start: CLOCK_MONOTONIC */
+    int64_t held_ns;               /* at most: while nobody read and its pipe was full */
 };
 
 /*

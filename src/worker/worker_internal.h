@@ -92,15 +92,15 @@ struct rank {
     struct lab_session session;  /* its device, its workload, what was verified and proven */
     struct lab_device_list gang; /* of a launcher: the devices of all ranks */
 
-    bool go;                                       /* the runner has let it measure */
-    int64_t shown[2];                              /* to the other ranks, in turn (worker_agree) */
-    int shown_next;                                /* which of the two */
-    int64_t sent;                                  /* iterations told so far */
-    atomic_llong progress_ns;                      /* when PROGRESS was told last */
-    atomic_bool tells_progress;                    /* the workload does so itself */
-    int64_t metric_count;                          /* told by the workload */
-    int64_t held_ns;                               /* for which its output was passed on */
-    int64_t held_start_ns, held_end_ns;            /* when that began first and ended last */
+    bool go;                    /* the runner has let it measure */
+    int64_t shown[2];           /* to the other ranks, in turn (worker_agree) */
+    int shown_next;             /* which of the two */
+    int64_t sent;               /* iterations told so far */
+    atomic_llong progress_ns;   /* when PROGRESS was told last */
+    atomic_bool tells_progress; /* the workload does so itself */
+    int64_t metric_count;       /* told by the workload */
+    int64_t held_ns, whole_ns;  /* for which it waited at most, and ran */
+    int64_t told_ns;            /* when a workload of our own told its first metric */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
     int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
     int told_row_count;
@@ -169,8 +169,6 @@ void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *it
 void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric);
 /* Replaces the rate of its runs by the program's own. */
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result);
-/* Since then a part of its output was passed on, and it may have waited. */
-void worker_note_held(struct rank *rank, int64_t start_ns);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
 void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */

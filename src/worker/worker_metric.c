@@ -54,6 +54,16 @@ static void keep(struct rank *rank, const char *name, double value) {
     }
 }
 
+/* A workload of our own waits while its metrics are passed on; a program only for its pipe. */
+static void note_held(struct rank *rank, int64_t start_ns) {
+    if (atomic_load(&rank->worker->external))
+        return;
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    rank->told_ns = rank->told_ns ? rank->told_ns : start_ns;
+    rank->held_ns += now_ns - start_ns;
+    rank->whole_ns = now_ns - rank->told_ns;
+}
+
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
     int64_t room = RANK_MOST - rank->metric_count, start_ns = lab_clock_now(lab_clock_system());
     if (rank->metric_count == 0)
@@ -71,19 +81,12 @@ void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *it
                                                       .rank = rank->job->index,
                                                       .metrics = {items, sent}});
     }
-    worker_note_held(rank, start_ns);
-}
-
-void worker_note_held(struct rank *rank, int64_t start_ns) {
-    rank->held_end_ns = lab_clock_now(lab_clock_system());
-    rank->held_start_ns = rank->held_start_ns ? rank->held_start_ns : start_ns;
-    rank->held_ns += rank->held_end_ns - start_ns;
+    note_held(rank, start_ns);
 }
 
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_result *result) {
-    double held_s = 1e-9 * (double)rank->held_ns,
-           whole_s = 1e-9 * (double)(rank->held_end_ns - rank->held_start_ns);
+    double held_s = 1e-9 * (double)rank->held_ns, whole_s = 1e-9 * (double)rank->whole_ns;
     if (rank->held_ns > HELD_NS && held_s > HELD_SHARE * whole_s)
         lab_result_warn(
             result, arena,

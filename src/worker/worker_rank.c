@@ -65,10 +65,15 @@ static void on_workload_progress(void *state, int64_t done, int64_t total) {
 }
 
 static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
-    int64_t start_ns = lab_clock_now(lab_clock_system());
+    (void)state;
     /* that nobody reads it is no reason to stop the run */
     worker_write(is_stderr ? STDERR_FILENO : STDOUT_FILENO, false, bytes, length);
-    worker_note_held(state, start_ns);
+}
+
+static void on_held(void *state, int64_t held_ns, int64_t whole_ns) {
+    struct rank *rank = state;
+    rank->held_ns += held_ns;
+    rank->whole_ns += whole_ns;
 }
 
 static bool on_stopped(void *state) {
@@ -312,6 +317,7 @@ static void prepare(struct rank *rank) {
                      .sink = {.metrics = on_metrics,
                               .progress = on_workload_progress,
                               .output = on_output,
+                              .held = on_held,
                               .stopped = on_stopped,
                               .state = rank,
                               .warning = on_warning,

@@ -391,6 +391,8 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     command_lines_end(&state->lines[0], on_out_line, state);
     command_lines_end(&state->lines[1], on_err_line, state);
     hand_on(state);
+    if (outcome == 0 && state->sink.held)
+        state->sink.held(state->sink.state, result.held_ns, result.duration_ns);
     if (outcome < 0 || judge(state, &result, err) < 0)
         return -1;
     suggest(state, state->sink.warning);

@@ -30,6 +30,8 @@ struct lab_sink {
     /* a sentence that belongs to the result: it was done in another way than was asked for */
     void (*warning)(void *state, const char *text);
     void (*notice)(void *state, const char *text); /* one for who watches it run */
+    /* a program has run for so long, and waited at most so long until its output was read */
+    void (*held)(void *state, int64_t held_ns, int64_t whole_ns);
 };
 
 /* Where a workload runs. The host thread is already bound to `numa_node` by who opens it. */

@@ -61,6 +61,7 @@ LAB_TEST(output_and_status) {
     assert_false(result.timed_out);
     assert_false(result.truncated);
     assert_true(result.duration_ns > 0);
+    assert_int_equal(result.held_ns, 0);
 }
 
 LAB_TEST(it_starts_where_it_is_told) {
@@ -277,6 +278,7 @@ LAB_TEST(a_busy_watcher_holds_up_no_program) {
     run_shell(script, (struct lab_subprocess_spec){.watcher = &busy});
     assert_int_equal(reader.length, 1000000);
     assert_in_range(reader.ended_at, 1, 900000);
+    assert_in_range(result.held_ns, 1, result.duration_ns);
 }
 
 LAB_TEST(a_watcher_can_stop_it) {
