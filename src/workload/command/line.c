@@ -65,25 +65,29 @@ static const struct word *const words[26] = {
                         W("auc", KNOWN),
                         W("acc@1", KNOWN),
                         W("acc@5", KNOWN),
-                        W("at", PROSE),
-                        W("after", PROSE),
-                        W("and", PROSE),
+                        W("at", PREPOSITION),
+                        W("after", PREPOSITION),
+                        W("and", PREPOSITION),
                         {NULL}},
     ['b' - 'a'] = WORDS{W("batch", STEP), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
-    ['e' - 'a'] = WORDS{W("epoch", EPOCH), W("epochs", EPOCH), {NULL}},
-    ['f' - 'a'] = WORDS{W("f1", KNOWN), W("for", PROSE), W("from", PROSE), {NULL}},
+    ['c' - 'a'] = WORDS{W("critical", LEVEL), {NULL}},
+    ['d' - 'a'] = WORDS{W("debug", LEVEL), {NULL}},
+    ['e' - 'a'] = WORDS{W("epoch", EPOCH), W("epochs", EPOCH), W("error", LEVEL), {NULL}},
+    ['f' - 'a'] = WORDS{W("f1", KNOWN), W("for", PREPOSITION), W("from", PREPOSITION), {NULL}},
     ['g' - 'a'] = WORDS{W("global_step", STEP), W("global_iter", STEP), W("gpu", PROSE), {NULL}},
     ['i' - 'a'] = WORDS{W("iter", STEP),
                         W("iters", STEP),
                         W("iteration", STEP),
                         W("iterations", STEP),
                         W("iou", KNOWN),
-                        W("in", PROSE),
+                        W("in", PREPOSITION),
+                        W("is", IS),
+                        W("info", LEVEL),
                         {NULL}},
     ['l' - 'a'] = WORDS{W("loss", KNOWN), W("line", PROSE), {NULL}},
     ['m' - 'a'] = WORDS{W("mfu", KNOWN), W("mae", KNOWN), W("mse", KNOWN), {NULL}},
     ['n' - 'a'] = WORDS{W("nll", KNOWN), W("node", PROSE), {NULL}},
-    ['o' - 'a'] = WORDS{W("of", PROSE), {NULL}},
+    ['o' - 'a'] = WORDS{W("of", OF), {NULL}},
     ['p' - 'a'] =
         WORDS{W("ppl", KNOWN), W("perplexity", KNOWN), W("port", PROSE), W("pid", PROSE), {NULL}},
     ['r' - 'a'] = WORDS{W("rmse", KNOWN), W("reward", KNOWN), W("rank", PROSE), {NULL}},
@@ -93,12 +97,18 @@ static const struct word *const words[26] = {
                         W("train_iter", STEP),
                         W("top1", KNOWN),
                         W("top5", KNOWN),
-                        W("to", PROSE),
-                        W("than", PROSE),
-                        W("took", PROSE),
+                        W("to", PREPOSITION),
+                        W("than", PREPOSITION),
+                        W("the", PREPOSITION),
+                        W("took", PREPOSITION),
                         {NULL}},
     ['v' - 'a'] = WORDS{W("version", PROSE), W("v_num", PROSE), {NULL}},
-    ['w' - 'a'] = WORDS{W("wer", KNOWN), W("with", PROSE), {NULL}},
+    ['w' - 'a'] = WORDS{W("wer", KNOWN),
+                        W("with", PREPOSITION),
+                        W("was", IS),
+                        W("warning", LEVEL),
+                        W("warn", LEVEL),
+                        {NULL}},
 };
 
 /* In either case; letters of `word` are small. */
@@ -119,7 +129,10 @@ static unsigned look_up(const char *text, size_t length) {
 }
 
 static unsigned word_meaning(const char *text, size_t length) {
-    unsigned meaning = look_up(text, length), last = meaning;
+    unsigned meaning = look_up(text, length), last;
+    if (meaning == COMMAND_LEVEL && is(text[1], LETTER) && text[1] & 0x20)
+        meaning = 0; /* INFO, but "error" is a value's name */
+    last = meaning;
     size_t part = 0, name = 0; /* where parts begin: behind '_', '/' or '.', and behind '_' */
     for (size_t i = 0; i <= length; i++) {
         if (i < length && text[i] != '_' && text[i] != '/' && text[i] != '.')

@@ -17,6 +17,11 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_KNOWN = 8, /* only a training prints it; also as a part between '_', '/' and '.' */
        COMMAND_STEP_LAST = 16,
        COMMAND_EPOCH_LAST = 32,
+       COMMAND_OUTSIDE = 64, /* no part of a name that it begins; without PROSE: a log's level */
+       COMMAND_IS = 128,     /* none of a name that it ends: "loss is nan" */
+       COMMAND_LEVEL = COMMAND_OUTSIDE,
+       COMMAND_PREPOSITION = COMMAND_OUTSIDE | COMMAND_PROSE,
+       COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
 };
 
 struct command_unit {

@@ -52,12 +52,36 @@ static bool is_name(const struct command_line *line, int t) {
              (line->tokens[t].attached || line->tokens[t].unit));
 }
 
+static unsigned meaning_at(const struct command_line *line, int t) {
+    return line->tokens[t].meaning;
+}
+
+/* "INFO trainer.py the loss is": what a log puts before it, and words of a sentence. */
+static void trim_name(const struct command_line *line, struct item *item) {
+    int first = item->first, last = first + item->words - 1;
+    for (int t = first; t <= last; t++)
+        first = meaning_at(line, t) == COMMAND_LEVEL ? t + 1 : first;
+    bool logged = first > item->first;
+    while (first < last &&
+           (meaning_at(line, first) & COMMAND_OUTSIDE ||
+            (logged && memchr(line->text + line->tokens[first].start, '.',
+                              line->tokens[first].end - line->tokens[first].start))))
+        first++;
+    while (first < last && meaning_at(line, last) & COMMAND_IS &&
+           (!(meaning_at(line, last) & COMMAND_PROSE) ||
+            meaning_at(line, last - 1) & COMMAND_KNOWN)) /* "loss of 2", not "time of 2" */
+        last--;
+    item->first = first;
+    item->words = last - first + 1;
+}
+
 /* The words that end with token `t`. */
 static void take_name(const struct command_line *line, int t, struct item *item) {
     item->first = t;
     while (is_name(line, item->first - 1) && t - item->first + 1 < NAME_WORDS)
         item->first--;
     item->words = t - item->first + 1;
+    trim_name(line, item);
 }
 
 static void look_before(const struct command_line *line, int number, struct item *item) {
@@ -71,7 +95,7 @@ static void look_before(const struct command_line *line, int number, struct item
     t -= mark == '"' || mark == '\'';
     if (is_name(line, t))
         take_name(line, t, item);
-    else
+    if (item->words == 0)
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }
 
@@ -118,6 +142,8 @@ static bool read_item(const struct command_line *line, int t, struct item *item)
     if (command_line_mark(line, t + 1) == '/' && command_line_is(line, t + 2, COMMAND_NUMBER)) {
         item->of = line->tokens[t + 2].value;
         item->next = t + 3;
+        if (command_line_mark(line, t + 3) == '/') /* 2026/11/17 */
+            return false;
     }
     look_before(line, t, item);
     return look_after(line, item);
@@ -127,7 +153,7 @@ static bool read_item(const struct command_line *line, int t, struct item *item)
 
 /* What the last word of the name means; in a name of several, its last part counts. */
 static unsigned meaning(const struct command_line *line, const struct item *item) {
-    return item->words > 0 && !item->name ? line->tokens[item->first + item->words - 1].meaning : 0;
+    return item->words > 0 && !item->name ? meaning_at(line, item->first + item->words - 1) : 0;
 }
 
 /* "per step" */
@@ -159,7 +185,7 @@ static bool counts_steps(const struct command_line *line, const struct item *ite
 static bool is_known(const struct command_line *line, const struct item *item) {
     unsigned all = 0;
     for (int i = 0; i < item->words && !item->name; i++)
-        all |= line->tokens[item->first + i].meaning;
+        all |= meaning_at(line, item->first + i);
     return all & COMMAND_KNOWN;
 }
 
