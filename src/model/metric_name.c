@@ -51,10 +51,18 @@ bool lab_metric_name_is_rate(const char *name, const char *unit) {
     return (unit && strstr(unit, "/s")) || strstr(name, "/s") || has_word(name, rates);
 }
 
+bool lab_metric_name_is_evaluation(const char *name) {
+    static const char *const words[] = {"val",        "valid", "validation", "eval",
+                                        "evaluation", "test",  "dev",        NULL};
+    return has_word(name, words);
+}
+
 bool lab_reported_counts_tokens(const char *name, const char *unit) {
     static const char *const endings[] = {"tokens_per_s", "tokens_per_sec", "tokens_per_second",
                                           "tokens/s",     "tokens/sec",     "tokens/second",
                                           "tok/s",        "tok_per_s",      "tok_per_sec"};
+    if (lab_metric_name_is_evaluation(name))
+        return false;
     if (lab_str_equal(unit, "tokens/s"))
         return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
@@ -66,20 +74,21 @@ bool lab_reported_counts_tokens(const char *name, const char *unit) {
 }
 
 int lab_metric_name_place(const char *name, const char *unit) {
-    static const char *const checks[] = {"val",  "valid", "validation", "eval",
-                                         "test", "final", "dev",        NULL};
+    static const char *const final[] = {"final", NULL};
     static const char *const losses[] = {"loss", "ppl", "perplexity", "nll", NULL};
     static const char *const qualities[] = {"acc",  "accuracy", "auc",    "bleu",  "f1",
                                             "iou",  "map",      "reward", "score", "top1",
                                             "top5", "error",    NULL};
     static const char *const schedules[] = {"lr",   "learning_rate", "time",  "dt",   "ms",
                                             "iter", "step",          "epoch", "norm", NULL};
+    bool evaluation = lab_metric_name_is_evaluation(name),
+         check = evaluation || has_word(name, final);
     if (lab_metric_name_is_rate(name, unit))
-        return 8;
+        return evaluation ? 9 : 8;
     if (has_word(name, losses))
-        return has_word(name, checks) ? 0 : 4;
+        return check ? 0 : 4;
     if (has_word(name, qualities))
-        return has_word(name, checks) ? 1 : 5;
+        return check ? 1 : 5;
     return has_word(name, schedules) ? 16 : 6;
 }
 

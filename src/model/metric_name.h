@@ -31,6 +31,9 @@ int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_dir
 /* "tokens_per_s", "it/s", or anything in a unit per second: a run's is the mean of its values. */
 bool lab_metric_name_is_rate(const char *name, const char *unit);
 
-/* Small = first: validation before training, a loss before other qualities, then rates; learning
- * rates, times and counters last. */
+/* "eval_loss", "val/acc", "test_tokens_per_s": of an evaluation, not of the training. */
+bool lab_metric_name_is_evaluation(const char *name);
+
+/* Small = first: validation before training, a loss before other qualities, then rates, those of
+ * evaluations after others; learning rates, times and counters last. */
 int lab_metric_name_place(const char *name, const char *unit);

@@ -15,7 +15,8 @@ struct lab_reported_metric {
     int64_t time_ns;
 };
 
-/* "tokens_per_s", "train/tokens_per_second", "tok/s": such a value is its program's rate. */
+/* "tokens_per_s", "train/tokens_per_second", "tok/s": such a value is its program's rate; not
+ * "eval_tokens_per_second". */
 bool lab_reported_counts_tokens(const char *name, const char *unit);
 
 /* How a run's warning begins that none was read; what to do follows, and is never cut off. */

@@ -5,6 +5,7 @@
  */
 #include "worker/worker_internal.h"
 
+#include "model/metric_name.h"
 #include "stats/stats.h"
 
 #include <math.h>

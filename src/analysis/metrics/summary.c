@@ -152,9 +152,10 @@ static const struct metrics_setting **in_order(const struct metrics_settings *se
     return order;
 }
 
+/* The program's: how fast it evaluates is none. */
 static const struct metrics_metric *find_rate(const struct metrics_metric *metrics, int count) {
     for (int i = 0; i < count; i++)
-        if (metrics[i].rate)
+        if (metrics[i].rate && !lab_metric_name_is_evaluation(metrics[i].name))
             return &metrics[i];
     return NULL;
 }
