@@ -222,6 +222,7 @@ static struct lab_program describe(const struct study *study, const struct runni
         const struct lab_metric_curve *curve = &run->curves.items[i];
         order[i] = (struct placed){lab_metric_name_place(curve->name, curve->unit), curve->rank, i};
         program.step = fmax(program.step, curve->curve.last_step); /* fmax passes NaN over */
+        program.by_epoch |= lab_curve_is_epoch_axis(curve->name, &curve->curve);
     }
     LAB_SORT(order, count, LAB_BY(order, place), LAB_BY(order, rank), LAB_BY(order, number));
     for (int i = 0; i < count; i++)

@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <strings.h>
 
 static struct lab_curve_point merge(const struct lab_curve_point *a,
                                     const struct lab_curve_point *b) {
@@ -96,6 +97,11 @@ double lab_curve_at(const struct lab_curve *curve, bool over_time, double x) {
         before = point;
     }
     return NAN;
+}
+
+bool lab_curve_is_epoch_axis(const char *name, const struct lab_curve *curve) {
+    return strcasecmp(name, "epoch") == 0 && curve->finite > 0 && curve->last == curve->last_step &&
+           curve->least == curve->step_least && curve->most == curve->step_most;
 }
 
 struct lab_metric_curve *lab_metric_curves_get(struct lab_metric_curves *curves, const char *name,

@@ -41,6 +41,10 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
 /* Between its points; NaN before the first and after the last. `over_time`: x is time_s. */
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x);
 
+/* Whether the metric of that name is the run's epochs, and they are its steps: it counts no others
+ * (workload/command/printed.c). */
+bool lab_curve_is_epoch_axis(const char *name, const struct lab_curve *curve);
+
 /* --- those of a run --- */
 
 struct lab_metric_curve {

@@ -8,6 +8,7 @@ struct lab_program {
     const char *name;  /* the run's, by what varies: "lr=0.03, optimizer=adam, run 2" */
     int64_t run;       /* number in its study */
     double step;       /* the last one; NaN = unknown */
+    bool by_epoch;     /* steps are epochs */
     const struct lab_metric_curve *metrics; /* main ones first */
     int metric_count;
 };

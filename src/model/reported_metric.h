@@ -13,6 +13,7 @@ struct lab_reported_metric {
     double step;             /* of the training that it belongs to; NaN = unknown */
     int rank;                /* that the program names; -1 = the rank that it was read from */
     int64_t time_ns;
+    bool by_epoch; /* the step counts epochs; isn't sent to the runner */
 };
 
 /* "tokens_per_s", "train/tokens_per_second", "tok/s": such a value is its program's rate; not

@@ -43,6 +43,7 @@ enum lab_result_type {
 /* Units of a program's rate, which is its own. Ranks of a gang aren't added up. */
 #define LAB_RATE_TOKENS "tokens/s"
 #define LAB_RATE_STEPS  "steps/s"
+#define LAB_RATE_EPOCHS "epochs/h"
 #define LAB_RATE_RUNS   "runs/h"
 
 /* How a run's value follows from its ranks'. */
@@ -100,7 +101,7 @@ enum {
       "lower end of the interval within the run")                                                  \
     V(rate_high, "rate_high", NUMBER, "1/s", SUM, BOTH, CSV, 12, "Rate, high", "its upper end")    \
     V(rate_unit, "rate_unit", TEXT, "", SLOWEST, BOTH, CSV, 13, "Rate's unit",                     \
-      "samples/s or iterations/s; of a program tokens/s, steps/s or runs/h")                       \
+      "samples/s or iterations/s; of a program tokens/s, steps/s, epochs/h or runs/h")             \
     V(samples_per_second, "samples_per_second", NUMBER, "1/s", SUM, BOTH, CSV, 20, "Samples/s",    \
       "throughput")                                                                                \
     V(flops_per_second, "flops_per_second", NUMBER, "FLOP/s", SUM, BOTH, CSV, 21, "FLOP/s",        \

@@ -303,7 +303,8 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
 /* A program's ranks do one thing together, and print its pace: it isn't added up. Of those who say
  * most of it, the slowest. */
 static void set_program_rate(const struct merge *merge) {
-    static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_STEPS, LAB_RATE_RUNS};
+    static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_STEPS, LAB_RATE_EPOCHS,
+                                        LAB_RATE_RUNS};
     const struct lab_result *found = NULL;
     for (size_t u = 0; u < sizeof units / sizeof *units && !found; u++)
         for (int i = 0; i < merge->count; i++) {

@@ -27,12 +27,14 @@ static const char *figure(double value, char text[TOP_TEXT]) {
 
 struct shape {
     const struct lab_curve *curve;
+    const char *axis; /* "time", "step" or "epoch" */
     bool over_time, log;
     double from, until, low, high;
 };
 
-static struct shape shape_of(const struct lab_curve *curve) {
+static struct shape shape_of(const struct lab_curve *curve, bool by_epoch) {
     struct shape shape = {.curve = curve, .over_time = !curve->stepped, .low = NAN, .high = NAN};
+    shape.axis = shape.over_time ? "time" : by_epoch ? "epoch" : "step";
     for (int i = 0; i < curve->count; i++) {
         shape.low = fmin(shape.low, curve->points[i].value); /* fmin passes NaN over */
         shape.high = fmax(shape.high, curve->points[i].value);
@@ -114,9 +116,9 @@ static void draw_heading(const struct area *area, const struct lab_metric_curve 
                        figure(metric->curve.last, text), *metric->unit ? " " : "", metric->unit);
     if (shape) {
         char until[TOP_TEXT];
-        snprintf(span, sizeof span, "%s %s to %s%s%s", shape->over_time ? "time" : "step",
-                 figure(shape->from, text), figure(shape->until, until),
-                 shape->over_time ? " s" : "", shape->log ? ", log" : "");
+        snprintf(span, sizeof span, "%s %s to %s%s%s", shape->axis, figure(shape->from, text),
+                 figure(shape->until, until), shape->over_time ? " s" : "",
+                 shape->log ? ", log" : "");
         if (column + 1 + lab_str_columns(span) <= end)
             top_right(area->grid, row, column, end - column, LAB_TOP_DIM, span);
     }
@@ -141,7 +143,7 @@ static void draw_metric(const struct lab_top_view *view, const struct lab_progra
         draw_heading(&area, metric, ranks, NULL, column, column + width);
         return;
     }
-    struct shape shape = shape_of(&metric->curve);
+    struct shape shape = shape_of(&metric->curve, program->by_epoch);
     draw_heading(&area, metric, ranks, &shape, column, column + width);
     draw_axis(&area, &shape);
     if (view->unicode)
@@ -158,8 +160,8 @@ static void draw_first_line(const struct lab_top_view *view, const struct lab_pr
     int at = top_print(grid, 1, 1, grid->columns - 2, LAB_TOP_BOLD, "%s", program->study);
     at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ": %s", program->name);
     if (!isnan(program->step))
-        at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ", step %s",
-                       figure(program->step, text));
+        at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ", %s %s",
+                       program->by_epoch ? "epoch" : "step", figure(program->step, text));
     if (view->program_count > 1)
         top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_DIM, "  (%d of %d, ↑↓ selects)",
                   view->program + 1, view->program_count);

@@ -77,6 +77,7 @@ struct worker_told { /* a value of the result that the workload tells, over what
 struct worker_program { /* what a process of it prints of its pace (worker_program.c) */
     int rank;           /* as its lines are labelled; -1 = they aren't */
     char name[64];      /* whose steps are counted; "" = none yet */
+    bool by_epoch;      /* its steps are epochs */
     double first_step, last_step, steps;
     int64_t last_ns, time_ns; /* time_ns: in which `steps` were done */
     double *tokens;           /* per second; in the rank's arena */

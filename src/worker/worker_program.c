@@ -1,7 +1,7 @@
 /*
  * worker_program.c: how fast a program of the user's is, by what it prints. gpulab counts none of
- * its samples, so it says none: tokens per second where the program prints them, else its steps
- * over time, else how many runs of it an hour has.
+ * its samples, so it says none: tokens per second where the program prints them, else its steps or
+ * epochs over time, else how many runs of it an hour has.
  */
 #include "worker/worker_internal.h"
 
@@ -32,16 +32,22 @@ static void keep_tokens(struct worker_program *program, double value, struct lab
 }
 
 /* One name's steps are followed, so that two that are printed at other steps don't mix. A program
- * that starts over begins anew; a lagging rank that prints an earlier step is passed over. */
-static void count_steps(struct worker_program *program, const char *name, double step,
-                        int64_t time_ns) {
+ * that starts over begins anew; a lagging rank that prints an earlier step is passed over. Epochs
+ * count only where no steps do. */
+static void count_steps(struct worker_program *program, const struct lab_reported_metric *metric) {
+    double step = metric->step;
+    int64_t time_ns = metric->time_ns;
     if (isnan(step))
         return;
-    if (!program->name[0]) {
-        snprintf(program->name, sizeof program->name, "%s", name);
+    if (!program->name[0] || (program->by_epoch && !metric->by_epoch)) {
+        snprintf(program->name, sizeof program->name, "%s", metric->name);
         program->first_step = INFINITY;
+        program->steps = 0;
+        program->time_ns = 0;
+        program->by_epoch = metric->by_epoch;
     }
-    if (strncmp(program->name, name, sizeof program->name - 1) != 0)
+    if (metric->by_epoch != program->by_epoch ||
+        strncmp(program->name, metric->name, sizeof program->name - 1) != 0)
         return;
     if (step <= program->first_step) {
         program->first_step = step;
@@ -75,7 +81,7 @@ void worker_follow_program(struct rank *rank, const struct lab_reported_metric *
         return;
     if (lab_reported_counts_tokens(metric->name, metric->unit))
         keep_tokens(program, metric->value, &rank->arena);
-    count_steps(program, metric->name, metric->step, metric->time_ns);
+    count_steps(program, metric);
 }
 
 static void set_rate(struct lab_result *result, double rate, const char *unit) {
@@ -112,13 +118,22 @@ static double slowest(const struct rank *rank,
     return isnan(labelled) ? bare : labelled;
 }
 
+static bool counts_epochs(const struct rank *rank) {
+    for (int i = 0; i < rank->program_count; i++)
+        if (rank->programs[i].steps > 0 && rank->programs[i].by_epoch)
+            return true;
+    return false;
+}
+
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result) {
     double runs = (double)rank->measurement.count, all_s = runs / result->rate;
     double tokens = slowest(rank, tokens_per_s, all_s), steps = slowest(rank, steps_per_s, all_s);
     if (!isnan(tokens)) {
         set_rate(result, tokens, LAB_RATE_TOKENS);
     } else if (!isnan(steps)) {
-        set_rate(result, steps, LAB_RATE_STEPS);
+        bool epochs = counts_epochs(rank);
+        set_rate(result, epochs ? steps * HOUR_S : steps,
+                 epochs ? LAB_RATE_EPOCHS : LAB_RATE_STEPS);
     } else {
         result->rate *= HOUR_S;
         result->rate_low *= HOUR_S;

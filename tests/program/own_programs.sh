@@ -37,14 +37,16 @@ json) echo '{"step": 1, "loss": 2, "train/tokens_per_second": 512}' ;;
 steps) for i in 1 2 3 4; do echo "iter $((10 * i)): loss 2"; sleep 0.2; done ;;
 burst) sleep 0.5; for i in 1 2 3 4; do echo "iter $((10 * i)): loss 2"; done ;;
 again) for i in 1 2 3 1 2 3; do echo "iter $((10 * i)): loss 2"; sleep 0.1; done ;;
+epochs) for i in 1 2 3; do echo "{'loss': 2, 'epoch': 0.$i, 'eval_tokens_per_s': 5}"; sleep 0.2; done ;;
 none) sleep 0.2; echo '{"loss": 2}' ;;
 esac
 PROGRAM
 run run test_matrix device=cpu:0 output_dir=paces '~experiment.matrix.optimizer' --json --no-report \
-    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,ranks,json,steps,burst,again,none]'
+    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,ranks,json,steps,burst,again,epochs,none]'
 expect_status 0
 cp "$work/out" paces.json
 run export paces/test_matrix/*/* --what metrics
+expect_out '^gpu0_numa0_kindepochs,0,loss,,2.0,[0-9]+,0.2,'
 # by their definitions, from each line's time and the program's
 python3 - paces.json "$work/out" <<'CHECK' || fail "rates of programs"
 import csv, json, sys
@@ -56,9 +58,9 @@ for run in json.load(open(sys.argv[1]))["runs"]:
     kind, all_s = run["label"].removeprefix("kind"), run["latency_ms"]["mean"] / 1e3
     on = [(b, a) for a, b in zip(lines.get(run["run_id"], []), lines.get(run["run_id"], [])[1:]) if b[0] > a[0]]
     steps, span_s = (sum(b[i] - a[i] for b, a in on) for i in (0, 1))
+    pace = steps / (span_s if span_s >= all_s / 2 else all_s)
     want = {"tokens": (102, "tokens/s"), "ranks": (208, "tokens/s"), "json": (512, "tokens/s"),
-            "none": (3600 / all_s, "runs/h")}.get(
-        kind, (steps / (span_s if span_s >= all_s / 2 else all_s), "steps/s"))
+            "none": (3600 / all_s, "runs/h"), "epochs": (3600 * pace, "epochs/h")}.get(kind, (pace, "steps/s"))
     ok = abs(run["rate"] / want[0] - 1) < 1e-6 and run["rate_unit"] == want[1]
     print(kind, run["rate"], run["rate_unit"], want, steps, span_s, all_s)
     assert ok and steps == {"steps": 30, "burst": 30, "again": 40}.get(kind, steps)

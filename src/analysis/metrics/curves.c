@@ -173,6 +173,25 @@ static bool is_stepped(const struct metrics_metric *metric) {
     return true;
 }
 
+static bool run_is_by_epoch(const struct lab_study_run *run) {
+    for (int i = 0; i < run->metric_count; i++)
+        if (lab_curve_is_epoch_axis(run->metrics[i].name, &run->metrics[i].curve))
+            return true;
+    return false;
+}
+
+/* Whether all of its runs count epochs alone. */
+static bool is_by_epoch(const struct metrics_metric *metric) {
+    for (int v = 0; v < metric->count; v++) {
+        const struct lab_study_point *point = &metric->values[v].setting->point;
+        for (int r = 0; r < point->count; r++)
+            if (!isnan(metrics_run_value(point->runs[r], metric)) &&
+                !run_is_by_epoch(point->runs[r]))
+                return false;
+    }
+    return true;
+}
+
 /* What is better lower and grows far beyond where it began has diverged: it would hide the rest. */
 static double limit_of(const struct metrics_metric *metric) {
     double first = NAN;
@@ -194,9 +213,12 @@ static struct drawing add_panel(struct lab_chart *chart, const struct metrics_me
                         .low = NAN,
                         .high = NAN,
                         .arena = arena};
-    struct lab_chart_panel *panel = lab_chart_add_panel(
-        chart, title, lab_axis(over_time ? "Time since the first value [s]" : "Step"),
-        lab_axis(metrics_title(metric, arena)), arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, title,
+                            lab_axis(over_time             ? "Time since the first value [s]"
+                                     : is_by_epoch(metric) ? "Epoch"
+                                                           : "Step"),
+                            lab_axis(metrics_title(metric, arena)), arena);
     for (int i = 0; i < metric->count && i < SETTINGS_MOST; i++)
         add_setting(panel, &metric->values[i], &d, i);
     panel->y.log = metric->better == LAB_DIRECTION_LOWER && d.low > 0 && d.high > WIDE * d.low;
@@ -268,16 +290,19 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
         return;
     const struct metrics_metric *leading = &metrics[lead];
     bool over_time = !is_stepped(leading);
-    struct lab_chart first = {
-        .name = "curve",
-        .title = lab_arena_printf(arena, "%s over %s", leading->name, over_time ? "time" : "steps"),
-        .simulated = simulated};
+    struct lab_chart first = {.name = "curve",
+                              .title = lab_arena_printf(arena, "%s over %s", leading->name,
+                                                        over_time              ? "time"
+                                                        : is_by_epoch(leading) ? "epochs"
+                                                                               : "steps"),
+                              .simulated = simulated};
     struct drawing d = add_panel(&first, leading, over_time, NULL, arena);
     first.caption = caption_of(&d, leading, arena);
     lab_analysis_add_chart(result, first, arena);
     add_grid(result, metrics, count, leading, false,
              (struct lab_chart){.name = "curves_by_step",
-                                .title = "Other metrics over steps",
+                                .title = is_by_epoch(leading) ? "Other metrics over epochs"
+                                                              : "Other metrics over steps",
                                 .columns = 2,
                                 .simulated = simulated},
              arena);

@@ -94,7 +94,7 @@ static void add_metric(const struct lab_metric_curve *metric, struct lab_str *ou
 void lab_report_add_program(const struct lab_program *program, struct lab_str *out) {
     int shown = 0;
     if (!isnan(program->step))
-        lab_str_printf(out, "step %.10g", program->step);
+        lab_str_printf(out, "%s %.10g", program->by_epoch ? "epoch" : "step", program->step);
     for (int i = 0; i < program->metric_count && shown < METRICS_SHOWN; i++) {
         if (is_again(program, i))
             continue;
@@ -126,7 +126,7 @@ static void draw_program(const void *state, struct lab_style style, struct lab_s
     LAB_AUTO(str, line);
     lab_str_add(&line, " ");
     if (!isnan(program->step))
-        lab_str_printf(&line, " step %.10g", program->step);
+        lab_str_printf(&line, " %s %.10g", program->by_epoch ? "epoch" : "step", program->step);
     for (int i = 0, shown = 0; i < program->metric_count && shown < METRICS_SHOWN; i++) {
         const struct lab_curve *curve = &program->metrics[i].curve;
         LAB_AUTO(str, piece);

@@ -277,7 +277,7 @@ static const struct lab_doc_column metric_columns[] = {{"run_id"},
                                                        {"unit"},
                                                        {"value", .unit = LAB_UNIT_NUMBER},
                                                        {"time_ns"},
-                                                       {"step"},
+                                                       {"step", .unit = LAB_UNIT_NUMBER},
                                                        {"time_s", .unit = LAB_UNIT_NUMBER}};
 
 static struct lab_doc_cell step_cell(double step) {

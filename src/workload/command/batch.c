@@ -26,8 +26,11 @@ void command_batch_add(struct command_batch *batch, const struct command_value *
         lab_str_clear(&batch->texts);
     batch->names[batch->count] = keep(batch, value->name);
     batch->units[batch->count] = keep(batch, value->unit);
-    batch->items[batch->count++] = (struct lab_reported_metric){
-        .value = value->value, .step = value->step, .rank = value->rank, .time_ns = time_ns};
+    batch->items[batch->count++] = (struct lab_reported_metric){.value = value->value,
+                                                                .step = value->step,
+                                                                .by_epoch = value->by_epoch,
+                                                                .rank = value->rank,
+                                                                .time_ns = time_ns};
 }
 
 /* Their texts may have moved while they were added. */

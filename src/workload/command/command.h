@@ -97,16 +97,19 @@ size_t command_number(const char *line, size_t length, size_t place, enum comman
 struct command_value {
     const char *name, *unit; /* they live until `found` returns; "" = no unit */
     double value;
-    double step; /* that it belongs to; NaN = unknown */
-    int rank;    /* that printed it; -1 = the program doesn't say */
+    double step;   /* that it belongs to; NaN = unknown */
+    int rank;      /* that printed it; -1 = the program doesn't say */
+    bool by_epoch; /* the step counts epochs */
 };
 typedef void command_found(void *state, const struct command_value *value);
 
-bool command_is_step(const char *name); /* "iter", "global_step" */
+bool command_is_step(const char *name);  /* "iter", "global_step" */
+bool command_is_epoch(const char *name); /* "epoch" */
 
 struct command_progress { /* of one rank, from line to line; zeroed = nothing was read yet */
-    bool has_epoch, has_step;
+    bool has_epoch, has_step, has_part;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
+    double part, wraps; /* the share of the epoch that is done, and how often it began anew */
 };
 
 #define COMMAND_RANKS_MAX 65536
@@ -121,8 +124,11 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
 struct command_progress *command_reading_of(struct command_reading *reading, int rank);
 void command_reading_release(struct command_reading *reading);
 
+/* Steps; where none are counted, epochs and the part of the one that runs; else NaN. */
+double command_progress_step(const struct command_progress *progress, bool *ret_by_epoch);
+
 /* Whether the line is an object; nothing is found in one that isn't whole. A key that counts
- * steps is the step of the others, else their "epoch"; the key "rank" is their rank. */
+ * steps is the step of the others, else "epoch" is; the key "rank" is their rank. */
 bool command_object_line(struct command_reading *reading, const char *line, size_t length,
                          command_found *found, void *state);
 

@@ -5,6 +5,7 @@
 #include "workload/command/line.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* --- characters --- */
 
@@ -151,6 +152,10 @@ static unsigned word_meaning(const char *text, size_t length) {
 
 bool command_is_step(const char *name) {
     return look_up(name, strlen(name)) & COMMAND_STEP;
+}
+
+bool command_is_epoch(const char *name) {
+    return strcasecmp(name, "epoch") == 0;
 }
 
 /* Words of letters alone; f1, top1 and top5 go on with a digit. */

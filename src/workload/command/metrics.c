@@ -119,20 +119,36 @@ void command_reading_release(struct command_reading *reading) {
     *reading = (struct command_reading){0};
 }
 
-/* A pattern's numbers; one that counts steps is the others' step. */
+double command_progress_step(const struct command_progress *progress, bool *ret_by_epoch) {
+    double first = progress->first_epoch >= 1 ? 1 : 0;
+    *ret_by_epoch = !progress->has_step && (progress->has_part || progress->has_epoch);
+    return progress->has_step ? progress->step
+           : progress->has_part
+               ? (progress->has_epoch ? progress->epoch - first : progress->wraps) + progress->part
+           : progress->has_epoch ? progress->epoch
+                                 : (double)NAN;
+}
+
+/* A pattern's numbers; one that counts steps, else epochs, is the others' step. */
 static void take_pattern(const struct command_pattern *pattern, const double *values,
                          struct command_reading *reading, command_found *found, void *state) {
     struct command_progress *progress = command_reading_of(reading, -1);
     int count = command_pattern_count(pattern);
+    double epoch = NAN;
     for (int i = 0; i < count; i++)
         if (command_is_step(command_pattern_name(pattern, i))) {
             progress->has_step = true;
             progress->step = values[i];
+        } else if (command_is_epoch(command_pattern_name(pattern, i))) {
+            epoch = values[i];
         }
     for (int i = 0; i < count; i++) {
-        struct command_value value = {command_pattern_name(pattern, i), "", values[i],
-                                      progress->has_step ? progress->step : (double)NAN,
-                                      reading->rank};
+        struct command_value value = {command_pattern_name(pattern, i),
+                                      "",
+                                      values[i],
+                                      progress->has_step ? progress->step : epoch,
+                                      reading->rank,
+                                      .by_epoch = !progress->has_step};
         if (!command_is_step(value.name))
             found(state, &value);
     }

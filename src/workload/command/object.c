@@ -156,7 +156,7 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
 /* {'loss': 1.9, 'epoch': 0.5}: the step where none is known; NaN = it has none either. */
 static double epoch_of(const struct object *object) {
     for (int i = 0; i < object->count; i++)
-        if (strcmp(object->names[i], "epoch") == 0)
+        if (command_is_epoch(object->names[i]))
             return object->values[i];
     return (double)NAN;
 }
@@ -195,7 +195,9 @@ bool command_object_line(struct command_reading *reading, const char *line, size
         }
     double step = progress->has_step ? progress->step : epoch_of(object);
     for (int i = 0; i < object->count; i++) {
-        struct command_value value = {object->names[i], "", object->values[i], step, reading->rank};
+        struct command_value value = {object->names[i],  "",
+                                      object->values[i], step,
+                                      reading->rank,     .by_epoch = !progress->has_step};
         if (!command_is_step(value.name) && !is_rank(value.name, value.value))
             found(state, &value);
     }

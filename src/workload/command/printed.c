@@ -9,10 +9,12 @@
  *   step   12/14 | loss 10.97 (+0.3z)| lr 3e-04 | 45.7 ms | 55.1% bf16 MFU | 358383 tok/s
  *   Epoch 0: 32%|███▏ | 600/1875 [00:05<00:10, 118.2it/s, loss=0.12]
  *   1875/1875 [=====] - 4s 2ms/step - loss: 0.29 - accuracy: 0.91
+ *   Train Epoch: 1 [640/60000 (1%)]   Loss: 0.3
  *
  * A line is cut into words, numbers and marks. A number has the words before it as its name, unless
  * it counts steps or epochs. Since programs print much else, a line is read only where it counts
- * steps, or for names that are known to be of a training (loss, accuracy, …).
+ * steps, or for names that are known to be of a training (loss, accuracy, …). Where no steps are
+ * counted, epochs are the step, and a value of their own: so readers know what the step is.
  */
 #include "workload/command/line.h"
 
@@ -29,8 +31,10 @@ struct item {         /* a number, and what stands around it */
     int first, words; /* tokens of its name; 0 = it has none */
     const char *name; /* where it comes from its unit; NULL = from its words */
     const char *unit;
-    char before; /* the mark before it, where it has no name; '\0' = it begins the line */
-    int next;    /* token after it */
+    char before;     /* the mark before it, where it has no name; '\0' = it begins the line */
+    bool percents;   /* "[640/60000 (1%)]" */
+    bool ends;       /* "[640/60000]" behind the line's values */
+    int token, next; /* its own, and that after it */
 };
 
 /* --- items --- */
@@ -133,12 +137,24 @@ static bool look_after(const struct command_line *line, struct item *item) {
     return true;
 }
 
+/* How a count without a name is printed, by which it may be one of samples. */
+static void look_around(const struct command_line *line, struct item *item) {
+    int t = item->next;
+    if (isnan(item->of) || item->words > 0 || item->before != '[')
+        return;
+    item->percents = command_line_mark(line, t) == '(' &&
+                     command_line_is(line, t + 1, COMMAND_NUMBER) &&
+                     command_line_mark(line, t + 2) == '%';
+    item->ends = item->token > 1 && command_line_mark(line, t) == ']' && t + 1 == line->count &&
+                 command_line_mark(line, item->token - 2) != ']';
+}
+
 /* The number at token `t`; false = none is there. */
 static bool read_item(const struct command_line *line, int t, struct item *item) {
     if (!command_line_is(line, t, COMMAND_NUMBER))
         return false;
-    *item =
-        (struct item){.value = line->tokens[t].value, .of = (double)NAN, .unit = "", .next = t + 1};
+    *item = (struct item){
+        .value = line->tokens[t].value, .of = (double)NAN, .unit = "", .token = t, .next = t + 1};
     if (command_line_mark(line, t + 1) == '/' && command_line_is(line, t + 2, COMMAND_NUMBER)) {
         item->of = line->tokens[t + 2].value;
         item->next = t + 3;
@@ -146,6 +162,7 @@ static bool read_item(const struct command_line *line, int t, struct item *item)
             return false;
     }
     look_before(line, t, item);
+    look_around(line, item);
     return look_after(line, item);
 }
 
@@ -192,8 +209,18 @@ static bool is_known(const struct command_line *line, const struct item *item) {
 static void count_epoch(struct command_progress *progress, const struct item *item) {
     if (!progress->has_epoch || item->value < progress->first_epoch)
         progress->first_epoch = item->value;
+    progress->part = progress->has_epoch && progress->epoch == item->value ? progress->part : 0;
     progress->has_epoch = true;
     progress->epoch = item->value;
+}
+
+/* Samples or batches of an epoch: nobody says which. Without epochs, one that starts over is the
+ * next. */
+static void count_part(struct command_progress *progress, const struct item *item) {
+    double part = item->of > 0 ? fmin(item->value / item->of, 1) : 0;
+    progress->wraps += part < progress->part;
+    progress->part = part;
+    progress->has_part = true;
 }
 
 /* Steps of an epoch begin anew in each; where their number is known, all are counted on. */
@@ -207,10 +234,13 @@ static void count_step(struct command_progress *progress, const struct item *ite
 
 /* --- a line --- */
 
-enum { EPOCH = 1, STEP = 2, KNOWN = 4, TOLD = 8 };
+enum { EPOCH = 1, STEP = 2, KNOWN = 4, TOLD = 8, PART = 16 };
 
 static unsigned judge(const struct command_line *line, const struct item *item) {
-    unsigned kind = counts_epochs(line, item) ? EPOCH : counts_steps(line, item) ? STEP : 0;
+    unsigned kind = counts_epochs(line, item)      ? EPOCH
+                    : item->percents || item->ends ? PART
+                    : counts_steps(line, item)     ? STEP
+                                                   : 0;
     bool told = item->words > 0 && isnan(item->of) && !(meaning(line, item) & COMMAND_PROSE);
     return kind ? kind : (told ? TOLD : 0) | (is_known(line, item) ? KNOWN : 0);
 }
@@ -233,6 +263,19 @@ static const char *join_name(const struct command_line *line, const struct item 
     return name;
 }
 
+/* "Accuracy: 9852/10000" is 98.52%. */
+static void take_share(struct item *item) {
+    item->value *= 100 / item->of;
+    item->of = (double)NAN;
+    item->unit = "%";
+}
+
+/* "Train: 0 [50/1251 (4%)]": a whole number before a part of an epoch is the epoch's. */
+static bool is_epoch_of(const struct item *item, unsigned kind, const struct item *part) {
+    return kind == TOLD && part->percents && item->next == part->token - 1 &&
+           item->value == floor(item->value);
+}
+
 /* All numbers of the line that have a name or count something, and what each is. */
 static int read_items(const struct command_line *line, struct item items[ITEMS_MAX],
                       unsigned kinds[ITEMS_MAX]) {
@@ -241,14 +284,21 @@ static int read_items(const struct command_line *line, struct item items[ITEMS_M
         if (read_item(line, t, &items[count])) {
             t = items[count].next - 1;
             kinds[count] = judge(line, &items[count]);
-            count += items[count].words > 0 || kinds[count] == STEP;
+            if (kinds[count] == KNOWN && items[count].of > 0 &&
+                items[count].of >= items[count].value) {
+                take_share(&items[count]);
+                kinds[count] = judge(line, &items[count]);
+            }
+            if (count > 0 && is_epoch_of(&items[count - 1], kinds[count - 1], &items[count]))
+                kinds[count - 1] = EPOCH;
+            count += items[count].words > 0 || kinds[count] & (STEP | PART);
         }
     return count;
 }
 
-/* The step of the line's values, which it may count itself; whether it does. */
+/* Whether the line counts steps or epochs. */
 static bool count(struct command_progress *progress, const struct item *items,
-                  const unsigned *kinds, int item_count, double *ret_step) {
+                  const unsigned *kinds, int item_count) {
     bool counted = false, stepped = false;
     for (int i = 0; i < item_count; i++)
         if (kinds[i] == EPOCH) {
@@ -256,13 +306,13 @@ static bool count(struct command_progress *progress, const struct item *items,
             counted = true;
         }
     for (int i = 0; i < item_count && !stepped; i++)
-        if (kinds[i] == STEP) {
-            count_step(progress, &items[i]);
+        if (kinds[i] & (STEP | PART)) {
+            if (kinds[i] == PART && (items[i].percents || progress->has_epoch))
+                count_part(progress, &items[i]);
+            else
+                count_step(progress, &items[i]);
             counted = stepped = true;
         }
-    *ret_step = progress->has_step    ? progress->step
-                : progress->has_epoch ? progress->epoch
-                                      : (double)NAN;
     return counted;
 }
 
@@ -271,25 +321,32 @@ bool command_printed_line(struct command_reading *reading, const char *text, siz
     struct command_line line;
     struct item items[ITEMS_MAX];
     unsigned kinds[ITEMS_MAX];
-    bool named = false, any = false;
-    double step;
+    bool named = false, any = false, by_epoch;
     command_line_cut(&line, text, length);
     int item_count = read_items(&line, items, kinds);
     for (int i = 0; i < item_count; i++)
         named |= items[i].words > 0 && kinds[i] & (EPOCH | STEP | KNOWN);
     if (!named)
         return false;
-    bool counted = count(command_reading_of(reading, -1), items, kinds, item_count, &step);
+    struct command_progress *progress = command_reading_of(reading, -1);
+    bool counted = count(progress, items, kinds, item_count);
+    double step = command_progress_step(progress, &by_epoch);
     for (int i = 0; i < item_count; i++) {
         char name[NAME_BYTES];
         if (!(kinds[i] & TOLD) || (!counted && !(kinds[i] & KNOWN)))
             continue;
-        struct command_value value = {join_name(&line, &items[i], name), items[i].unit,
-                                      items[i].value, step, reading->rank};
+        struct command_value value = {join_name(&line, &items[i], name),
+                                      items[i].unit,
+                                      items[i].value,
+                                      step,
+                                      reading->rank,
+                                      by_epoch};
         if (!*value.name)
             continue;
         found(state, &value);
         any = true;
     }
+    if (any && by_epoch)
+        found(state, &(struct command_value){"epoch", "", step, step, reading->rank, true});
     return any || counted;
 }

@@ -259,6 +259,25 @@ LAB_TEST(a_rate_is_the_slowest_ranks) {
 
 /* --- curves --- */
 
+/* Given runs that count epochs alone, then the axis is theirs. */
+LAB_TEST(epochs_are_an_axis) {
+    struct given *g = *state;
+    struct lab_study_run *run = add_curve(g, "sgd", 0, 0.5, 10);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+    said[0] = run->metrics[0];
+    said[1] = (struct lab_study_metric){"epoch", "", -1, 2.5};
+    for (int i = 0; i <= 10; i++)
+        lab_curve_add(&said[1].curve, 0.25 * i, 5 + i, 0.25 * i, &g->study.arena);
+    run->metrics = said;
+    run->metric_count = 2;
+    analyse(g);
+    assert_string_equal(g->result.charts[0].title, "loss over epochs");
+    assert_string_equal(g->result.charts[0].panels[0].x.title, "Epoch");
+    said[1].curve.last_step = 7; /* it counts steps as well */
+    analyse(g);
+    assert_string_equal(g->result.charts[0].title, "loss over steps");
+}
+
 /* Given repeats whose steps differ, then the line is their mean and the band their range. */
 LAB_TEST(curves_have_a_mean_and_a_band) {
     struct given *g = *state;

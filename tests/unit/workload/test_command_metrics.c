@@ -20,7 +20,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* "r1:loss=3.21@120": of rank 1, at step 120. */
+/* "r1:loss=3.21@120": of rank 1, at step 120; "@e0.5": at epoch 0.5. */
 static void note(void *state, const struct command_value *value) {
     (void)state;
     if (value->rank >= 0)
@@ -28,7 +28,7 @@ static void note(void *state, const struct command_value *value) {
     lab_str_printf(&seen, "%s%s=%.10g%s", seen.length && value->rank < 0 ? " " : "", value->name,
                    value->value, value->unit);
     if (!isnan(value->step))
-        lab_str_printf(&seen, "@%.10g", value->step);
+        lab_str_printf(&seen, "@%s%.10g", value->by_epoch ? "e" : "", value->step);
 }
 
 static void read_line(const struct command_reader *reader, const char *line) {
@@ -95,6 +95,7 @@ LAB_TEST(what_is_written_otherwise_does_not_match) {
 LAB_TEST(a_later_place_in_the_line_is_found) {
     assert_string_equal(reads(ITER, "Iter a Iter 120 loss x Iter 5 loss 2"), "loss=2@5");
     assert_string_equal(reads("{a}/{b} done", "at 3 of 7/9 done"), "a=7 b=9");
+    assert_string_equal(reads("E {epoch} l {l}", "E 2 l 7"), "epoch=2@e2 l=7@e2");
 }
 
 LAB_TEST(a_star_is_anything_as_little_as_will_do) {
@@ -191,7 +192,8 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
         {"{\"step\": 2, \"loss\": NaN, \"x\": 1e400, \"x\": 3}", "loss=nan@2 x=inf@2 x=3@2"},
         {"{\"n\": 123456789012345678901234567890}", "n=1.23456789e+29"},
         {"{'loss': 1.9, 'learning_rate': 5e-05, 'epoch': 0.5}",
-         "loss=1.9@0.5 learning_rate=5e-05@0.5 epoch=0.5@0.5"},
+         "loss=1.9@e0.5 learning_rate=5e-05@e0.5 epoch=0.5@e0.5"},
+        {"{'loss': 1.9, 'epoch': 0.5, 'step': 50}", "loss=1.9@50 epoch=0.5@50"},
         {"{'loss': tensor(0.5, device='cuda:0'), 'ok': True, 'shape': (3,)}", "loss=0.5"},
     };
     const struct command_reader *reader = reader_of("{}");
@@ -273,6 +275,28 @@ LAB_TEST(trainings_are_read_as_they_print) {
          "elapsed_time_per_iteration=123.4ms@100 lm_loss=6.5@100"},
         {"step:  1  loss: 12.2386  memory:  5.10GiB(5.37%)  tps: 1,234  mfu: 3.2%",
          "loss=12.2386@1 memory=5.1GiB@1 tps=1234@1 mfu=3.2%@1"},
+        {NULL},
+        /* PyTorch's MNIST example: samples of an epoch are no steps */
+        {"Train Epoch: 1 [15000/60000 (25%)]\tLoss: 0.3", "loss=0.3@e0.25 epoch=0.25@e0.25"},
+        {"Test set: Average loss: 0.05, Accuracy: 9852/10000 (99%)",
+         "average_loss=0.05@e0.25 accuracy=98.52%@e0.25 epoch=0.25@e0.25"},
+        {"Train Epoch: 2 [15000/60000 (25%)]\tLoss: 0.2", "loss=0.2@e1.25 epoch=1.25@e1.25"},
+        {NULL},
+        /* PyTorch's tutorial, timm, and a part without epochs; batches in brackets are steps */
+        {"Epoch 2", ""},
+        {"loss: 2.3  [30000/60000]", "loss=2.3@e1.5 epoch=1.5@e1.5"},
+        {" Accuracy: 44.1%, Avg loss: 2.16",
+         "accuracy=44.1%@e1.5 avg_loss=2.16@e1.5 epoch=1.5@e1.5"},
+        {NULL},
+        {"Train: 0 [  50/1250 (  4%)]  Loss: 6.9 (6.9)", "loss=6.9@e0.04 epoch=0.04@e0.04"},
+        {"Train: 1 [  50/1250 (  4%)]  Loss: 6.5 (6.9)", "loss=6.5@e1.04 epoch=1.04@e1.04"},
+        {NULL},
+        {"[30/40 (75%)] loss 3", "loss=3@e0.75 epoch=0.75@e0.75"},
+        {"[10/40 (25%)] loss 2", "loss=2@e1.25 epoch=1.25@e1.25"},
+        {NULL},
+        {"loss 3 [10/40]", "loss=3@10"},
+        {NULL},
+        {"Epoch 3 with loss 2.5", "loss=2.5@e3 epoch=3@e3"},
         {NULL},
         /* what a log puts before a name, and sentences */
         {"INFO loss: 2.3", "loss=2.3"},
