@@ -94,12 +94,13 @@ static int count_windows(const struct lab_recording_stats *stats, double window_
     return windows > most ? most : windows < 1 ? 1 : (int)windows;
 }
 
-/* None while a GPU is away that has values otherwise. */
-static double cv_of_window(const struct lab_recording_stats *stats, int metric,
-                           const double *values) {
-    for (int g = 0; g < stats->gpu_count; g++)
-        if (isnan(values[g]) && stats->gpus[g].figures[metric].count > 0)
+/* None while a GPU is away that has values otherwise. Unused ones don't count. */
+static double cv_of_window(const struct lab_recording_stats *stats, int metric, double *values) {
+    for (int g = 0; g < stats->gpu_count; g++) {
+        values[g] = stats->gpus[g].unused ? (double)NAN : values[g];
+        if (isnan(values[g]) && !stats->gpus[g].unused && stats->gpus[g].figures[metric].count > 0)
             return NAN;
+    }
     return lab_recording_stats_cv(values, stats->gpu_count);
 }
 
@@ -161,7 +162,7 @@ static int worst_metric(const struct balance *balance) {
 /* --- words --- */
 
 static const char *make_advice(const struct balance *balance, struct lab_arena *arena) {
-    int worst = worst_metric(balance), gpus = balance->stats->gpu_count;
+    int worst = worst_metric(balance), gpus = balance->stats->used_count;
     if (worst < 0)
         return NULL;
     double cv = balance->figures.cv[worst];
@@ -182,27 +183,27 @@ static const char *make_advice(const struct balance *balance, struct lab_arena *
                             title, gpus);
 }
 
-/* less utilisation than this, and less memory than a tenth of the most: unused */
-#define UNUSED_PERCENT 1.0
-#define UNUSED_MEMORY  0.1
-
-/* "2,3"; NULL = none, or fewer than two are used. */
-static const char *find_unused(const struct lab_recording_stats *stats, struct lab_arena *arena,
-                               const char **ret_used) {
-    const char *lists[2] = {"", ""}; /* used, unused */
-    int counts[2] = {0};
-    double most = 0;
-    for (int g = 0; g < stats->gpu_count; g++)
-        most = fmax(most, stats->gpus[g].figures[LAB_RECORDING_STATS_MEMORY].mean);
+/* GPUs that the grades are of. */
+static int graded_count(const struct lab_recording_stats *stats) {
+    int count = 0;
     for (int g = 0; g < stats->gpu_count; g++) {
-        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
-        int idle = gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean < UNUSED_PERCENT &&
-                   gpu->figures[LAB_RECORDING_STATS_MEMORY].mean < UNUSED_MEMORY * most;
-        lists[idle] = lab_arena_printf(arena, "%s%s%d", lists[idle], counts[idle]++ ? "," : "",
-                                       gpu->track->entity.index);
+        bool known = false;
+        for (int m = 0; m < BALANCED; m++)
+            known |= stats->gpus[g].figures[m].count > 0;
+        count += known && !stats->gpus[g].unused;
     }
-    *ret_used = lists[0];
-    return counts[1] > 0 && counts[0] > 1 ? lists[1] : NULL;
+    return count > 1 ? count : stats->used_count;
+}
+
+/* " GPU 2,3 was not used." */
+static void add_unused(const struct lab_recording_stats *stats, struct lab_str *out) {
+    const char *before = " GPU ";
+    for (int g = 0; g < stats->gpu_count; g++)
+        if (stats->gpus[g].unused) {
+            lab_str_printf(out, "%s%d", before, stats->gpus[g].track->entity.index);
+            before = ",";
+        }
+    lab_str_add(out, stats->used_count < stats->gpu_count ? " was not used." : "");
 }
 
 /* The grade that all metrics have, or NULL. */
@@ -230,10 +231,15 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     if (!is_graded(stats))
         return lab_arena_printf(arena, "Not graded: %.0f ms recorded, %.0f s needed.",
                                 1000 * stats->duration_s, LEAST_S);
-    const char *grade = same_grade(balance), *used, *unused = find_unused(stats, arena, &used);
+    const char *grade = same_grade(balance);
     LAB_AUTO(str, text);
     int told = 0;
-    lab_str_printf(&text, "The balance of %d GPUs is %s%s", stats->gpu_count, grade ? grade : "",
+    if (stats->used_count < 2) {
+        lab_str_add(&text, "Not graded: balance needs two GPUs in use.");
+        add_unused(stats, &text);
+        return lab_arena_strdup(arena, text.text);
+    }
+    lab_str_printf(&text, "The balance of %d GPUs is %s%s", graded_count(stats), grade ? grade : "",
                    grade ? ": " : "");
     for (int m = 0; m < BALANCED; m++) {
         double cv = 100 * balance->figures.cv[m];
@@ -247,8 +253,7 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
             lab_str_printf(&text, "%s in %s (CV %.1f%%)", balance->figures.grades[m], noun, cv);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
-    if (told && unused)
-        lab_str_printf(&text, " GPU %s was not used; gpus=[%s] grades the others.", unused, used);
+    add_unused(stats, &text);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -279,14 +284,14 @@ static const char *why_none(const struct balance *balances, int count, struct la
     int single = 0, idle = 0, brief = 0;
     for (int i = 0; i < count; i++) {
         const struct lab_recording_stats *stats = balances[i].stats;
-        single += stats->gpu_count < 2;
-        idle += stats->gpu_count > 1 && stats->idle;
-        brief += stats->gpu_count > 1 && !stats->idle && stats->duration_s < LEAST_S;
+        single += stats->used_count < 2;
+        idle += stats->used_count > 1 && stats->idle;
+        brief += stats->used_count > 1 && !stats->idle && stats->duration_s < LEAST_S;
     }
     struct {
         int count;
         const char *what;
-    } const reasons[] = {{single, "with fewer than 2 GPUs"},
+    } const reasons[] = {{single, "with fewer than 2 GPUs in use"},
                          {idle, lab_arena_printf(arena, "with no GPU above %.0f%% utilisation",
                                                  LAB_RECORDING_STATS_IDLE)},
                          {brief, lab_arena_printf(arena, "shorter than %.0f s", LEAST_S)},
@@ -397,8 +402,12 @@ static const char *const *metric_lines(const struct balance *balance, int metric
                              : lab_arena_printf(arena, "%-*s %*.1f%s%s (±%.1f)", label, name, width,
                                                 figures->mean, gap, kind->unit, figures->deviation);
     }
-    lines[count++] = lab_arena_printf(arena, "%s  %.1f%s%s", kind->adds_up ? "Total:" : "Mean: ",
-                                      balance->figures.together[metric], gap, kind->unit);
+    int known = lab_recording_stats_known(stats, metric);
+    const char *part = known < stats->gpu_count
+                           ? lab_arena_printf(arena, " (%d of %d GPUs)", known, stats->gpu_count)
+                           : "";
+    lines[count++] = lab_arena_printf(arena, "%s  %.1f%s%s%s", kind->adds_up ? "Total:" : "Mean: ",
+                                      balance->figures.together[metric], gap, kind->unit, part);
     lines[count++] = balance_line(balance, metric, arena);
     return lines;
 }
@@ -459,8 +468,9 @@ const struct lab_analysis lab_analysis_balance = {
     .description =
         "Of each recording: every GPU's mean with its deviation, and the coefficient of variation "
         "between them (population standard deviation over mean). Below 5% is excellent, below 10% "
-        "good, below 20% fair, else poor. The same over time. Where no GPU was used above 5%, or "
-        "less than 1 s was recorded, nothing is graded. A path is a recording, a file of another "
+        "good, below 20% fair, else poor. The same over time. GPUs that did nothing while others "
+        "were used don't count, unless gpus= names them. Where no GPU was used above 5%, or less "
+        "than 1 s was recorded, nothing is graded. A path is a recording, a file of another "
         "monitor, a study, or a folder of them.",
     .options = balance_options,
     .config_size = sizeof(struct balance_config),

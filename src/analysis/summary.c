@@ -246,6 +246,34 @@ static const char *balance_text(double cv, bool idle, struct lab_arena *arena) {
                                         idle ? "not graded" : lab_recording_stats_grade(cv));
 }
 
+/* "of all GPUs together"; "of 3 of 4 GPUs", where a recording lacks some. */
+static const char *share_text(const struct lab_recording_stats_label *label,
+                              enum lab_recording_stats_metric metric, const char *all,
+                              struct lab_arena *arena) {
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_recording_stats *stats = label->all_stats[i];
+        int known = lab_recording_stats_known(stats, metric);
+        if (known > 0 && known < stats->gpu_count)
+            return lab_arena_printf(arena, "of %d of %d GPUs", known, stats->gpu_count);
+    }
+    return all;
+}
+
+static const char *energy_text(const struct lab_recording_stats_label *label, bool integrated,
+                               struct lab_arena *arena) {
+    const char *how =
+        integrated ? "from their power, where there is no counter" : "by the GPUs' counters";
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_recording_stats *stats = label->all_stats[i];
+        int known = 0;
+        for (int g = 0; g < stats->gpu_count; g++)
+            known += !isnan(stats->gpus[g].energy_j);
+        if (known > 0 && known < stats->gpu_count)
+            return lab_arena_printf(arena, "of %d of %d GPUs, %s", known, stats->gpu_count, how);
+    }
+    return how;
+}
+
 static struct figures describe(const struct lab_recording_stats_label *label,
                                struct lab_arena *arena) {
     uint64_t reasons = 0;
@@ -268,13 +296,15 @@ static struct figures describe(const struct lab_recording_stats_label *label,
     struct figures figures = {
         .recordings = label->count,
         .duration = at[DURATION],
-        .memory = lab_cell_remark(at[MEMORY], "of all GPUs together"),
+        .memory = lab_cell_remark(at[MEMORY], share_text(label, LAB_RECORDING_STATS_MEMORY,
+                                                         "of all GPUs together", arena)),
         .peak = lab_cell_remark(at[PEAK], "that all GPUs had at one time"),
-        .utilization = lab_cell_remark(at[UTILIZATION], "mean of the GPUs"),
-        .power = lab_cell_remark(at[POWER], "of all GPUs together"),
-        .energy = lab_cell_remark(at[ENERGY], any_integrated
-                                                  ? "from their power, where there is no counter"
-                                                  : "by the GPUs' counters"),
+        .utilization =
+            lab_cell_remark(at[UTILIZATION], share_text(label, LAB_RECORDING_STATS_UTILIZATION,
+                                                        "mean of the GPUs", arena)),
+        .power = lab_cell_remark(
+            at[POWER], share_text(label, LAB_RECORDING_STATS_POWER, "of all GPUs together", arena)),
+        .energy = lab_cell_remark(at[ENERGY], energy_text(label, any_integrated, arena)),
         .temperature = at[TEMPERATURE],
         .throttled = lab_cell_remark(at[THROTTLED], reasons_text(reasons, arena)),
         .missing = lab_cell_remark(at[MISSING] > 0 ? at[MISSING] : (double)NAN,
@@ -292,21 +322,25 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
                                const struct figures *figures, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     if (!isnan(figures->utilization.value))
-        lab_str_printf(&text, " GPUs %.1f%% busy,", figures->utilization.value);
+        lab_str_printf(&text, ", GPUs %.1f%% busy", figures->utilization.value);
     if (!isnan(figures->memory.value))
-        lab_str_printf(&text, " %.1f MB of memory,", figures->memory.value);
+        lab_str_printf(&text, ", %.1f MB of memory", figures->memory.value);
     if (!isnan(figures->energy.value)) {
-        lab_str_add(&text, " ");
+        lab_str_add(&text, ", ");
         lab_str_add_si(&text, figures->energy.value, "J");
+    } else if (!isnan(figures->power.value)) {
+        lab_str_printf(&text, ", %.1f W", figures->power.value);
     }
     if (text.length == 0 && !isnan(figures->cpu.value))
-        lab_str_printf(&text, " CPUs %.1f%% busy,", figures->cpu.value);
+        lab_str_printf(&text, ", CPUs %.1f%% busy", figures->cpu.value);
     if (isnan(figures->utilization.value) && !isnan(figures->host.value))
-        lab_str_printf(&text, " at most %.1f MB of the host's memory", figures->host.value);
-    lab_str_add(&text, text.length == 0 ? " no values of a GPU" : "");
+        lab_str_printf(&text, ", at most %.1f MB of the host's memory", figures->host.value);
+    if (text.length == 0)
+        lab_str_printf(&text, ", neither memory nor load of a GPU, but %s,",
+                       lab_recording_stats_others(label->all_stats[0], arena));
     lab_str_add(&text, " in ");
     lab_str_add_duration(&text, figures->duration, LAB_DURATION_PRECISE);
-    return lab_arena_printf(arena, "%s:%s.", label->name, text.text);
+    return lab_arena_printf(arena, "%s:%s.", label->name, text.text + 1);
 }
 
 static struct figures add_part(struct lab_analysis_result *result,

@@ -56,6 +56,18 @@ expect_out '^    Balance: CV = 0\.2% \(excellent\)$'
 expect_out '! read in part: '
 rm cut_multi_gpu.json
 
+# of processes alone, what was read is said; what needs more refuses it
+printf '# gpu pid type sm mem enc dec command\n# Idx # C/G %% %% %% %% name\n 0 445 C 60 12 - - python3\n 0 445 C 57 11 - - python3\n' >pmon.txt
+run analyze summary pmon.txt
+expect_out '^pmon.txt: neither memory nor load of a GPU, but processes, in 1.0 s\.$'
+run analyze balance pmon.txt
+expect_status 2
+expect_err 'pmon.txt: neither memory nor load of a GPU was recorded, but processes$'
+printf '# gpu pwr\n# Idx W\n 0 60\n 0 70\n' >dmon.txt
+run analyze summary dmon.txt
+expect_out '^dmon.txt: 6[05].* in 1.0 s\.$'
+rm pmon.txt dmon.txt
+
 # a matrix: folders are labels, all files of a label count, what is no recording is left out
 monitor matrix/gpt2_adamw/stats_1_multi_gpu.json 1
 monitor matrix/gpt2_adamw/stats_2_multi_gpu.json 1.01

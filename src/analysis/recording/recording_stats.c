@@ -7,7 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MIB      1048576.0
+#define MIB 1048576.0
+/* less utilisation than this, and less memory than a tenth of the most: unused */
+#define UNUSED_PERCENT 1.0
+#define UNUSED_MEMORY  0.1
+
 #define ROWS_MAX 2048 /* means of so many stretches hold all that an interval of a mean needs */
 
 const struct lab_recording_stats_kind lab_recording_stats_kinds[LAB_RECORDING_STATS_METRICS] = {
@@ -71,6 +75,14 @@ double lab_recording_stats_together(const struct lab_recording_stats *stats,
         count++;
     }
     return count == 0 ? (double)NAN : lab_recording_stats_kinds[metric].adds_up ? sum : sum / count;
+}
+
+int lab_recording_stats_known(const struct lab_recording_stats *stats,
+                              enum lab_recording_stats_metric metric) {
+    int known = 0;
+    for (int g = 0; g < stats->gpu_count; g++)
+        known += stats->gpus[g].figures[metric].count > 0;
+    return known;
 }
 
 double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool *ret_integrated) {
@@ -149,6 +161,33 @@ static void find_span(struct lab_recording_stats *stats) {
     stats->duration_s = (double)(stats->end_ns - stats->start_ns) / 1e9;
 }
 
+/* Unknown isn't idle, unless nothing at all is known of a GPU. */
+static bool is_idle(const struct lab_recording_stats *stats) {
+    int idle = 0, lost = 0;
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_figures *figures = stats->gpus[g].figures;
+        idle += figures[LAB_RECORDING_STATS_UTILIZATION].mean < LAB_RECORDING_STATS_IDLE;
+        lost += figures[LAB_RECORDING_STATS_UTILIZATION].count == 0 &&
+                figures[LAB_RECORDING_STATS_MEMORY].count == 0 &&
+                figures[LAB_RECORDING_STATS_POWER].count == 0;
+    }
+    return idle > 0 && idle + lost == stats->gpu_count;
+}
+
+/* GPUs that were asked for by their index count in any case. */
+static void find_used(struct lab_recording_stats *stats, bool asked) {
+    double most = 0;
+    for (int g = 0; g < stats->gpu_count; g++)
+        most = fmax(most, stats->gpus[g].figures[LAB_RECORDING_STATS_MEMORY].mean);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
+        gpu->unused = !asked && !stats->idle &&
+                      gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean < UNUSED_PERCENT &&
+                      gpu->figures[LAB_RECORDING_STATS_MEMORY].mean < UNUSED_MEMORY * most;
+        stats->used_count += !gpu->unused;
+    }
+}
+
 /* Lives in the arena and refers to the recording. */
 static struct lab_recording_stats make_stats(const struct lab_labelled_recording *source,
                                              const struct lab_recording_stats_config *config,
@@ -170,10 +209,8 @@ static struct lab_recording_stats make_stats(const struct lab_labelled_recording
     if (stats.gpu_count > 1)
         qsort(stats.gpus, (size_t)stats.gpu_count, sizeof *stats.gpus, by_index);
     describe_host(&stats);
-    stats.idle = stats.gpu_count > 0;
-    for (int g = 0; g < stats.gpu_count; g++) /* unknown isn't idle */
-        stats.idle &=
-            stats.gpus[g].figures[LAB_RECORDING_STATS_UTILIZATION].mean < LAB_RECORDING_STATS_IDLE;
+    stats.idle = is_idle(&stats);
+    find_used(&stats, config->gpus.count > 0);
     stats.peak_total_mib = find_peak_total(&stats);
     return stats;
 }
@@ -202,17 +239,22 @@ int lab_recording_stats_all(const struct lab_analysis_input *input,
                             const struct lab_recording_stats_config *config,
                             struct lab_arena *arena, struct lab_recording_stats **ret_all_stats,
                             struct lab_err *err) {
-    bool any = false, mig = false;
+    bool any = false, mig = false, values = false;
     if (lab_recording_stats_make_all(input, config, arena, ret_all_stats, err) < 0)
         return -1;
     for (int i = 0; i < input->recording_count; i++) {
         any |= (*ret_all_stats)[i].gpu_count > 0;
         mig |= (*ret_all_stats)[i].mig_count > 0;
+        values |= lab_recording_stats_has_values(&(*ret_all_stats)[i]);
     }
-    if (any)
+    if (values)
         return 0;
     const char *name = input->recordings[0].name;
     const char *others = input->recording_count > 1 ? " and the others" : "";
+    if (any)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s%s: neither memory nor load of a GPU was recorded, but %s", name,
+                           others, lab_recording_stats_others(*ret_all_stats, arena));
     if (config->gpus.count > 0)
         return lab_err_set(err, LAB_ERR_USER,
                            "%s%s: none of the GPUs that gpus= names was recorded", name, others);
@@ -310,7 +352,7 @@ double lab_recording_stats_cv_of(const struct lab_recording_stats *stats,
                                  enum lab_recording_stats_metric metric) {
     LAB_AUTO_FREE double *means = lab_mem_alloc((size_t)stats->gpu_count + 1, sizeof *means);
     for (int g = 0; g < stats->gpu_count; g++)
-        means[g] = stats->gpus[g].figures[metric].mean;
+        means[g] = stats->gpus[g].unused ? (double)NAN : stats->gpus[g].figures[metric].mean;
     return lab_recording_stats_cv(means, stats->gpu_count);
 }
 

@@ -42,6 +42,7 @@ struct lab_recording_stats_gpu {
     bool energy_integrated; /* from its power, where there is no counter */
     double throttled_s;     /* NaN = unknown */
     uint64_t reasons;       /* that held it back at any time; see lab_clock_reasons */
+    bool unused;            /* did nothing while others did: not graded */
     double missing_s;       /* that it gave nothing for, while others or it did before and after */
     int gap_count;
 };
@@ -52,6 +53,7 @@ struct lab_recording_stats {
     double duration_s;
     struct lab_recording_stats_gpu *gpus; /* by index */
     int gpu_count;
+    int used_count;             /* of those, less the unused */
     bool idle;                  /* no GPU was used above LAB_RECORDING_STATS_IDLE */
     int mig_count;              /* instances; they aren't among the GPUs */
     double cpu_percent;         /* mean of the CPUs; NaN = not recorded */
@@ -83,7 +85,7 @@ int lab_recording_stats_make_all(const struct lab_analysis_input *input,
                                  const struct lab_recording_stats_config *config,
                                  struct lab_arena *arena,
                                  struct lab_recording_stats **ret_all_stats, struct lab_err *err);
-/* Likewise, but also LAB_ERR_USER where no recording has a GPU. */
+/* Likewise, but also LAB_ERR_USER where no recording has a GPU, or none has a value of one. */
 int lab_recording_stats_all(const struct lab_analysis_input *input,
                             const struct lab_recording_stats_config *config,
                             struct lab_arena *arena, struct lab_recording_stats **ret_all_stats,
@@ -106,6 +108,10 @@ int lab_recording_stats_rows(const struct lab_recording_stats *stats);
 double lab_recording_stats_together(const struct lab_recording_stats *stats,
                                     enum lab_recording_stats_metric metric);
 
+/* Of how many GPUs it is known. */
+int lab_recording_stats_known(const struct lab_recording_stats *stats,
+                              enum lab_recording_stats_metric metric);
+
 /* Σ over the GPUs; NaN where none is known. */
 double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool *ret_integrated);
 
@@ -113,7 +119,7 @@ double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool 
  * 0. */
 double lab_recording_stats_cv(const double *values, int count);
 double lab_recording_stats_cv_of(const struct lab_recording_stats *stats,
-                                 enum lab_recording_stats_metric metric); /* its means */
+                                 enum lab_recording_stats_metric metric); /* means of used GPUs */
 /* "excellent", "good", "fair", "poor"; NULL without a CV. */
 const char *lab_recording_stats_grade(double cv);
 
@@ -147,6 +153,12 @@ struct lab_claim lab_recording_stats_compare(const struct lab_recording_stats_la
                                              const char *kind, struct lab_arena *arena);
 
 /* --- words --- */
+
+/* Whether a GPU has any of the values above. */
+bool lab_recording_stats_has_values(const struct lab_recording_stats *stats);
+/* What else is known of its GPUs: "sm_clock and processes"; "nothing". */
+const char *lab_recording_stats_others(const struct lab_recording_stats *stats,
+                                       struct lab_arena *arena);
 
 /* "4 × NVIDIA A10G, 10.0 min"; of several recordings, their time together. */
 const char *lab_recording_stats_about(const struct lab_recording_stats *const *all_stats, int count,

@@ -52,6 +52,38 @@ int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label
 
 /* --- what it is --- */
 
+bool lab_recording_stats_has_values(const struct lab_recording_stats *stats) {
+    for (int g = 0; g < stats->gpu_count; g++)
+        for (int m = 0; m < LAB_RECORDING_STATS_METRICS; m++)
+            if (stats->gpus[g].figures[m].count > 0)
+                return true;
+    return false;
+}
+
+static bool is_known(const struct lab_track *track, int column) {
+    for (size_t i = 0; track->values[column] && track->valid[column] && i < track->count; i++)
+        if (track->valid[column][i])
+            return true;
+    return false;
+}
+
+const char *lab_recording_stats_others(const struct lab_recording_stats *stats,
+                                       struct lab_arena *arena) {
+    const char *words[LAB_METRIC_COUNT + 1] = {0};
+    int count = 0;
+    LAB_AUTO(str, text);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_entity *entity = &stats->gpus[g].track->entity;
+        for (int c = 0; c < entity->column_count; c++) {
+            const char *name = lab_metric(entity->columns[c].metric)->name;
+            if (is_known(stats->gpus[g].track, c) && lab_str_find(name, words) < 0)
+                words[count++] = name;
+        }
+    }
+    lab_str_add_list(&text, words, "and");
+    return count ? lab_arena_strdup(arena, text.text) : "nothing";
+}
+
 static bool same_devices(const struct lab_recording_stats *a, const struct lab_recording_stats *b) {
     if (a->gpu_count != b->gpu_count)
         return false;
@@ -108,6 +140,8 @@ static void add_gap(const char *const **notes, const char *prefix,
     double share = stats->duration_s > 0 ? gpu->missing_s / stats->duration_s : 1;
     if (gpu->gap_count == 0 || share < MISSING_SHARE)
         return;
+    if (!lab_recording_stats_has_values(stats))
+        return; /* of none there is any: the answer says so */
     if (gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0 &&
         gpu->figures[LAB_RECORDING_STATS_UTILIZATION].count == 0)
         lab_analysis_note(notes, arena, "%s%s has no samples", prefix, gpu->name);

@@ -121,7 +121,7 @@ LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     add_flat(given_gpu(f, 0), 10, 500, 50, 30);
     when_analysed(f, "balance", NULL);
     assert_string_equal(f->result.answer,
-                        "Not graded: 2 recordings, 1 with fewer than 2 GPUs, 1 with no "
+                        "Not graded: 2 recordings, 1 with fewer than 2 GPUs in use, 1 with no "
                         "GPU above 5% utilisation.");
     for (int m = 0; m < 3; m++)
         assert_null(figure(f, 0,
@@ -204,11 +204,38 @@ LAB_TEST_WITH(unused_gpus_can_be_left_out, given_setup, given_teardown) {
     for (int g = 0; g < 4; g++)
         add_flat(given_gpu(f, g), 10, g < 2 ? 20000 : 3, g < 2 ? 95 : 0, g < 2 ? 250 : 20);
     when_analysed(f, "balance", NULL);
-    assert_contains(f->result.answer, "GPU 2,3 was not used; gpus=[0,1] grades the others.");
-    when_analysed(f, "balance", "gpus=[0,1]");
-    assert_null(strstr(f->result.answer, "not used"));
+    assert_contains(f->result.answer, "The balance of 2 GPUs is excellent: ");
+    assert_contains(f->result.answer, " GPU 2,3 was not used.");
     assert_near(figure(f, 0, "memory_cv")->value, 0, 1e-12);
-    assert_int_equal((int)figure(f, 0, "gpus")->value, 2);
+    when_analysed(f, "balance", "gpus=[0,2]");
+    assert_null(strstr(f->result.answer, "not used"));
+    assert_string_equal(figure(f, 0, "memory_grade")->text, "poor");
+    given_recording(f, "lone", "lone");
+    add_flat(given_gpu(f, 0), 10, 20000, 95, 250);
+    add_flat(given_gpu(f, 1), 10, 3, 0, 20);
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(f->result.parts[1].answer,
+                        "Not graded: balance needs two GPUs in use. GPU 1 was not used.");
+}
+
+/* A lost GPU made of idle ones a poor balance, and of the others' power a total. */
+LAB_TEST_WITH(unknown_gpus_are_neither_busy_nor_in_a_total, given_setup, given_teardown) {
+    struct given *f = *state;
+    for (int i = 0; i < 2; i++) {
+        given_recording(f, i ? "busy" : "idle", "a");
+        for (int g = 0; g < 3; g++)
+            add_flat(given_gpu(f, g), 10, g == 2 ? NONE : 500 + 4000 * g,
+                     g == 2 ? NONE
+                     : i    ? 90
+                            : 1,
+                     g == 2 ? NONE : 50);
+    }
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(f->result.parts[0].answer, "Not graded: no GPU was used above 5%.");
+    assert_contains(f->result.parts[1].answer, "The balance of 2 GPUs is poor in memory");
+    assert_string_equal(line(f, "power", 3), "Total:  100.0 W (2 of 3 GPUs)");
+    when_analysed(f, "summary", NULL);
+    assert_string_equal(figure(f, 0, "power_total_w")->text, "of 2 of 3 GPUs");
 }
 
 LAB_TEST_WITH(what_cant_be_told_is_said, given_setup, given_teardown) {
