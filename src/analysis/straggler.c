@@ -170,16 +170,21 @@ static const char *short_of(const struct straggler *job, int metric, int unit,
                             100 * fabs(effect), effect < 0 ? "lower" : "higher");
 }
 
-/* "SM clock 9.8% lower than its peers (95% CI [9.1, 10.5]%)" */
-static const char *phrase_of(const struct straggler *job, int metric, int unit,
-                             struct lab_arena *arena) {
+/* "[9.1, 10.5]%" */
+static const char *interval_of(const struct straggler *job, int metric, int unit,
+                               struct lab_arena *arena) {
     const struct lab_straggler_deviation *own = &job->comparisons[metric].units[unit];
     double low = own->effect < 0 ? -own->high : own->low;
     double high = own->effect < 0 ? -own->low : own->high;
-    return lab_arena_printf(arena, "%s than %s (95%% CI [%.1f, %.1f]%%)",
-                            short_of(job, metric, unit, arena),
+    return lab_arena_printf(arena, "[%.1f, %.1f]%%", 100 * low, 100 * high);
+}
+
+/* "SM clock 9.8% lower than its peers (95% CI [9.1, 10.5]%)" */
+static const char *phrase_of(const struct straggler *job, int metric, int unit,
+                             struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s than %s (95%% CI %s)", short_of(job, metric, unit, arena),
                             job->units.count > 2 ? "its peers" : job->units.items[1 - unit].name,
-                            100 * low, 100 * high);
+                            interval_of(job, metric, unit, arena));
 }
 
 static int first_bit(unsigned bits) {
@@ -288,13 +293,15 @@ struct row { /* of a unit */
 };
 
 struct deviation_row {
-    const char *name, *evidence;
+    const char *name, *evidence, *brief; /* brief: for people, on a line */
 };
 
 static const struct lab_field deviation_fields[] = {
     LAB_FIELD(struct deviation_row, name, "unit", "GPU or rank", LAB_UNIT_TEXT,
               .align = LAB_ALIGN_WHOLE),
-    LAB_FIELD(struct deviation_row, evidence, "evidence", "Differs from its peers", LAB_UNIT_TEXT),
+    LAB_FIELD(struct deviation_row, evidence, "evidence", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct deviation_row, brief, NULL, "Differs from its peers (95% CI)", LAB_UNIT_TEXT,
+              .below = true),
 };
 
 #define FIELD(member, key, title, unit, ...)                                                       \
@@ -334,11 +341,14 @@ static void list_deviations(const struct straggler *job, struct deviation_row **
         const struct evidence *evidence = &job->evidence[u];
         const char *name = job->units.items[u].name;
         for (int i = 0; evidence->causes && evidence->causes[i]; i++)
-            LAB_ADD(*rows, *count, arena) = (struct deviation_row){name, evidence->causes[i]};
+            LAB_ADD(*rows, *count, arena) =
+                (struct deviation_row){name, evidence->causes[i], evidence->causes[i]};
         for (int m = 0; m < LAB_STRAGGLER_METRICS; m++)
             if ((evidence->named_by | evidence->differs) >> m & 1)
-                LAB_ADD(*rows, *count, arena) =
-                    (struct deviation_row){name, phrase_of(job, m, u, arena)};
+                LAB_ADD(*rows, *count, arena) = (struct deviation_row){
+                    name, phrase_of(job, m, u, arena),
+                    lab_arena_printf(arena, "%s %s", short_of(job, m, u, arena),
+                                     interval_of(job, m, u, arena))};
     }
 }
 

@@ -193,9 +193,10 @@ void lab_straggler_compare(double *const *windows, int units, int count, double 
         double half =
             lab_stats_t_quantile(1 - (1 - CONFIDENCE) / 2, fmax(1, contrast.effective - 1)) *
             contrast.error;
-        deviation->odd |= sample.out[u];
         deviation->effect = contrast.effect;
         deviation->low = contrast.effect - half;
         deviation->high = contrast.effect + half;
+        /* few windows that count may not even tell on which side of its peers it is */
+        deviation->odd = (deviation->odd || sample.out[u]) && fabs(contrast.effect) > half;
     }
 }

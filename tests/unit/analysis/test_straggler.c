@@ -206,6 +206,22 @@ LAB_TEST(the_detection_limit_is_what_it_says) {
     }
 }
 
+/* Given windows of which few count, when the interval has both sides in it, then nothing deviates. */
+LAB_TEST(an_interval_with_zero_is_no_deviation) {
+    LAB_AUTO(arena, arena);
+    struct lab_straggler_comparison got;
+    double values[4][LAB_STRAGGLER_WINDOWS], *windows[4];
+    for (int u = 0; u < 4; u++) {
+        windows[u] = values[u];
+        for (int w = 0; w < LAB_STRAGGLER_WINDOWS; w++)
+            values[u][w] = u ? 1 : 1.2 - 0.0036 * w * w;
+    }
+    lab_straggler_compare(windows, 4, LAB_STRAGGLER_WINDOWS, 0.002, 1, &arena, &got);
+    SHOW("%.3f [%.3f, %.3f]\n", got.units[0].effect, got.units[0].low, got.units[0].high);
+    assert_true(got.units[0].low < 0 && got.units[0].high > 0);
+    assert_false(got.units[0].odd);
+}
+
 /* --- words and causes --- */
 
 /* GPUs of which a driver gives a value now and then, each at its own time. */
