@@ -42,8 +42,8 @@ static const char *const *split_lines(const char *text, struct lab_arena *arena)
 static void add_rows(struct lab_doc *doc, const struct lab_reread *reread) {
     static const struct lab_doc_column columns[] = {
         {"run", "Run"},
-        {"metric", "Metric"},
-        {"unit", "Unit"},
+        {"metric", "Metric", .align = LAB_ALIGN_WHOLE},
+        {"unit", "Unit", .optional = true},
         {"rank", "Rank", LAB_UNIT_COUNT},
         {"values", "Values", LAB_UNIT_COUNT},
         {"last", "Last", LAB_UNIT_NUMBER},

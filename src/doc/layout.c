@@ -153,7 +153,7 @@ static int shared_columns(const char *a, const char *b) {
     return columns;
 }
 
-/* How far the first column, the rows' names, may be cut before two of them look alike. */
+/* How far a column of names may be cut before two of them look alike. */
 static int least_width(const struct sheet *sheet, const struct column *column) {
     int rows = sheet->table->row_count, least = WIDTH_MIN;
     const char **names = lab_arena_alloc(sheet->arena, (size_t)rows + 1, sizeof *names);
@@ -165,7 +165,30 @@ static int least_width(const struct sheet *sheet, const struct column *column) {
         if (strcmp(names[r - 1], names[r]) != 0 && width > least)
             least = width;
     }
-    return least > NAME_MIN ? WIDTH_MIN : least;
+    return least;
+}
+
+/* Names that differ only far behind lose what they share, or their middle; rather too wide than
+ * alike. Returns how far they may be cut then. */
+static int tell_apart(const struct sheet *sheet, struct column *column) {
+    int rows = sheet->table->row_count, least = least_width(sheet, column);
+    if (least <= NAME_MIN)
+        return least;
+    column->cells = lab_names_shorten(column->cells, rows, NAME_SHORT, sheet->arena);
+    measure(sheet, column);
+    least = least_width(sheet, column);
+    const char **whole = column->cells;
+    if (least <= NAME_MIN)
+        return least;
+    column->cells = lab_arena_alloc(sheet->arena, (size_t)rows + 1, sizeof *column->cells);
+    for (int r = 0; r < rows; r++)
+        column->cells[r] = cut_middle(sheet, whole[r], NAME_MIN);
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < r; k++)
+            if (strcmp(column->cells[r], column->cells[k]) == 0 && strcmp(whole[r], whole[k]) != 0)
+                column->cells = whole;
+    measure(sheet, column);
+    return column->width;
 }
 
 static void cut_columns(const struct sheet *sheet) {
@@ -173,8 +196,8 @@ static void cut_columns(const struct sheet *sheet) {
     for (int c = 0; c < sheet->count && !first; c++)
         first = sheet->columns[c].hidden ? NULL : &sheet->columns[c];
     int over = total_width(sheet) - sheet->style.columns;
-    int least = over > 0 && first ? least_width(sheet, first) : WIDTH_MIN;
-    for (; over > 0; over--) {
+    int least = over > 0 && first ? tell_apart(sheet, first) : WIDTH_MIN;
+    for (over = total_width(sheet) - sheet->style.columns; over > 0; over--) {
         struct column *widest = NULL;
         for (int c = 0; c < sheet->count; c++) {
             struct column *column = &sheet->columns[c];
@@ -226,6 +249,36 @@ static void write_rule(const struct sheet *sheet, struct lab_str *out) {
     lab_str_add(out, "\n");
 }
 
+static void write_rows(const struct sheet *sheet, struct lab_str *out) {
+    write_row(sheet, -1, out);
+    write_rule(sheet, out);
+    for (int r = 0; r < sheet->table->row_count; r++)
+        write_row(sheet, r, out);
+}
+
+/* As many columns as fit, then the next, each time behind the first one. */
+static void write_folded(struct sheet *sheet, struct lab_str *out) {
+    bool *gone = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *gone);
+    int first = 0, next;
+    for (int c = 0; c < sheet->count; c++)
+        gone[c] = sheet->columns[c].hidden;
+    while (first < sheet->count && gone[first])
+        first++;
+    for (int from = first + 1; from < sheet->count; from = next) {
+        for (int c = 0; c < sheet->count; c++)
+            sheet->columns[c].hidden = c != first;
+        for (next = from; next < sheet->count; next++) {
+            sheet->columns[next].hidden = gone[next];
+            if (next > from && is_too_wide(sheet)) {
+                sheet->columns[next].hidden = true;
+                break;
+            }
+        }
+        lab_str_add(out, from > first + 1 ? "\n" : "");
+        write_rows(sheet, out);
+    }
+}
+
 void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style style,
                          struct lab_str *out) {
     LAB_AUTO(arena, arena);
@@ -236,15 +289,16 @@ void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style sty
             fill_column(&sheet, c, &sheet.columns[sheet.count]);
             measure(&sheet, &sheet.columns[sheet.count++]);
         }
+    if (table->folds && sheet.count > 1 && is_too_wide(&sheet)) {
+        write_folded(&sheet, out);
+        return;
+    }
     hide_some(&sheet);
     if (!table->uncut) {
         cut_names(&sheet);
         cut_columns(&sheet);
     }
-    write_row(&sheet, -1, out);
-    write_rule(&sheet, out);
-    for (int r = 0; r < table->row_count; r++)
-        write_row(&sheet, r, out);
+    write_rows(&sheet, out);
     if (table->more && (sheet.yielded || table->row_total > table->row_count))
         lab_str_printf(out, "  %s\n", table->more);
 }

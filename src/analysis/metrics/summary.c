@@ -207,14 +207,15 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
     for (int f = 0; f < FIGURES; f++) {
         columns[1 + 2 * f] =
             (struct lab_doc_column){figures[f].key, NULL, figures[f].unit, .with_interval = true};
-        columns[2 + 2 * f] = (struct lab_doc_column){NULL, figures[f].title, LAB_UNIT_FIGURE,
-                                                     .optional = true, .yields = f};
+        columns[2 + 2 * f] =
+            (struct lab_doc_column){NULL, figures[f].title, LAB_UNIT_FIGURE, .optional = true};
     }
-    columns[COLUMNS - 2] = (struct lab_doc_column){"change", "Change", LAB_UNIT_FIGURE,
-                                                   .optional = true, .yields = FIGURES};
+    columns[COLUMNS - 2] =
+        (struct lab_doc_column){"change", "Change", LAB_UNIT_FIGURE, .optional = true};
     columns[COLUMNS - 1] = (struct lab_doc_column){"runs", "Runs", LAB_UNIT_COUNT};
     struct lab_doc_table *table =
         lab_analysis_add_table(part, "settings", "Settings", columns, COLUMNS, arena);
+    table->folds = true;
     const struct metrics_setting **order = in_order(settings, objective, arena);
     for (int i = 0; i < settings->count; i++) {
         struct lab_doc_cell cells[COLUMNS];

@@ -189,6 +189,49 @@ LAB_TEST(tables_fit) {
                         "  a device called 2…          5 ms\n");
 }
 
+/* Given columns that are to be seen all, then those that don't fit go below. */
+LAB_TEST(tables_fold) {
+    struct given *g = *state;
+    static const struct lab_doc_column some[] = {{NULL, "Name"},
+                                                 {NULL, "Time", LAB_UNIT_FIGURE},
+                                                 {NULL, "Rate", LAB_UNIT_FIGURE},
+                                                 {NULL, "None", LAB_UNIT_FIGURE, .optional = true},
+                                                 {NULL, "Runs", LAB_UNIT_FIGURE}};
+    lab_doc_rows(g->doc, NULL, NULL, some, 5)->folds = true;
+    for (int c = 0; c < 5; c++)
+        lab_doc_cell(g->doc, "%s", c == 3 ? "–" : "123456");
+    assert_string_equal(write(g, "text", (struct lab_style){.columns = 24}),
+                        "  Name      Time    Rate\n"
+                        "  ------  ------  ------\n"
+                        "  123456  123456  123456\n"
+                        "\n"
+                        "  Name      Runs\n"
+                        "  ------  ------\n"
+                        "  123456  123456\n");
+}
+
+/* Given names that differ behind the 40th column, then they still do when they are cut. */
+LAB_TEST(cut_names_differ) {
+    static const struct lab_doc_column some[] = {{NULL, "Run"}, {NULL, "Time", LAB_UNIT_FIGURE}};
+    static const char *const cases[][2][2] = {
+        {{"gpu0_numa0_model8_learning_rate3_batch_size_of_all1", "all1 "},
+         {"gpu0_numa0_model8_learning_rate3_batch_size_of_all2", "all2 "}},
+        {{"a name of one term only that is far too long for it 1 of two", "1 of two "},
+         {"a name of one term only that is far too long for it 2 of two", "2 of two "}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given *g = *state;
+        g->doc = lab_doc_open("Runs", &g->arena);
+        lab_doc_rows(g->doc, NULL, NULL, some, 2);
+        for (int r = 0; r < 2; r++) {
+            lab_doc_cell(g->doc, "%s", cases[i][r][0]);
+            lab_doc_cell(g->doc, "5 ms");
+        }
+        const char *text = write(g, "text", (struct lab_style){.columns = 50, .unicode = true});
+        for (int r = 0; r < 2; r++)
+            assert_contains(text, cases[i][r][1]);
+    }
+}
+
 LAB_TEST(formats_are_found_by_file_names) {
     static const char *const names[][2] = {
         {"a/b.md", "markdown"}, {"x.html", "html"}, {"json", "json"}, {"y.txt", "text"}};
