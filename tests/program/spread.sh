@@ -34,6 +34,10 @@ run show quick_test --run vit0x0x0_r0
 expect_out 'Device +Node'
 expect_out 'sim:l40s-10:[059] +[0-9]'
 
+head -n 1 outputs/quick_test/*/*/report/runs.csv | grep -q ',device,numa_node,rate,' || fail "runs.csv: no device"
+grep -Eq '^vit0x0x0_r0,.*,sim:l40s-10:[059],[0-9]+,' outputs/quick_test/*/*/report/runs.csv ||
+    fail "runs.csv: $(cat outputs/quick_test/*/*/report/runs.csv)"
+
 # no analysis takes the device for a cause
 run analyze numa quick_test
 expect_out 'ran once, on whichever device was free'

@@ -71,6 +71,15 @@ static struct lab_doc_cell text_or_none(const char *text) {
     return lab_cell_text(text && *text ? text : NULL);
 }
 
+/* Where a run was, which is no axis where any free device was taken: "cuda:0, cuda:1". */
+static struct lab_doc_cell devices_of(const struct lab_run *run, struct lab_arena *arena) {
+    LAB_AUTO(str, list);
+    for (int k = 0; k < run->rank_count; k++)
+        if (run->ranks[k].device)
+            lab_str_printf(&list, "%s%s", list.length ? ", " : "", run->ranks[k].device);
+    return text_or_none(lab_arena_strdup(arena, list.text));
+}
+
 void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out) {
     static const struct lab_doc_column last[] = {
         {"rate", NULL, LAB_UNIT_NUMBER},           {"unit", NULL, LAB_UNIT_TEXT},
@@ -84,21 +93,33 @@ void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out) {
         lab_arena_alloc(&arena, (size_t)study->run_count + 1, sizeof *runs);
     for (int i = 0; i < study->run_count; i++)
         runs[i] = &study->runs[i];
+    bool spread = false;
+    for (int i = 0; i < study->run_count; i++)
+        spread |= lab_run_is_spread(runs[i]);
     struct study_axes axes = study_axes_make(runs, study->run_count, &arena);
-    int count = axes.count + 1 + LAST;
+    int count = axes.count + 1 + (spread ? 2 : 0) + LAST;
     struct lab_doc_column *columns = lab_arena_alloc(&arena, (size_t)count, sizeof *columns);
     struct lab_doc_stream stream;
     columns[0].key = "run_id";
     for (int a = 0; a < axes.count; a++)
         columns[a + 1].key = axes.items[a].title;
+    if (spread) {
+        columns[axes.count + 1].key = "device";
+        columns[axes.count + 2] = (struct lab_doc_column){"numa_node", NULL, LAB_UNIT_COUNT};
+    }
     for (int c = 0; c < LAST; c++)
-        columns[axes.count + 1 + c] = last[c];
+        columns[count - LAST + c] = last[c];
     lab_doc_stream_begin(&stream, lab_doc_row_format_find("csv"), columns, count, out);
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_run *run = runs[i];
         lab_doc_stream_add(&stream, lab_cell_text(run->id));
         for (int a = 0; a < axes.count; a++)
             lab_doc_stream_add(&stream, text_or_none(axes.items[a].values[i]));
+        if (spread) {
+            int node = run->rank_count ? run->ranks[0].numa_node : -1;
+            lab_doc_stream_add(&stream, devices_of(run, &arena));
+            lab_doc_stream_add(&stream, node < 0 ? lab_cell_text(NULL) : lab_cell_exact(node, 0));
+        }
         lab_doc_stream_add(&stream, lab_cell_figure(run->rate));
         lab_doc_stream_add(&stream, text_or_none(run->rate_unit));
         lab_doc_stream_add(&stream, lab_cell_figure(lab_run_result(run)->latency_ms_p95));
