@@ -13,20 +13,15 @@ void command_batch_release(struct command_batch *batch) {
     lab_str_release(&batch->texts);
 }
 
-static size_t keep(struct command_batch *batch, const char *text) {
-    size_t start = batch->texts.length;
-    lab_str_add_bytes(&batch->texts, text, strlen(text) + 1);
-    return start;
-}
-
 void command_batch_add(struct command_batch *batch, const struct command_value *value,
                        int64_t time_ns) {
     assert(batch->count < COMMAND_BATCH_MOST);
     if (batch->count == 0)
         lab_str_clear(&batch->texts);
-    batch->names[batch->count] = keep(batch, value->name);
-    batch->units[batch->count] = keep(batch, value->unit);
-    batch->items[batch->count++] = (struct lab_reported_metric){.value = value->value,
+    batch->names[batch->count] = batch->texts.length;
+    lab_str_add_bytes(&batch->texts, value->name, strlen(value->name) + 1);
+    batch->items[batch->count++] = (struct lab_reported_metric){.unit = value->unit,
+                                                                .value = value->value,
                                                                 .step = value->step,
                                                                 .by_epoch = value->by_epoch,
                                                                 .rank = value->rank,
@@ -36,10 +31,8 @@ void command_batch_add(struct command_batch *batch, const struct command_value *
 /* Their texts may have moved while they were added. */
 const struct lab_reported_metric *command_batch_take(struct command_batch *batch,
                                                      size_t *ret_count) {
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++)
         batch->items[i].name = batch->texts.text + batch->names[i];
-        batch->items[i].unit = batch->texts.text + batch->units[i];
-    }
     *ret_count = batch->count;
     batch->count = 0;
     return batch->items;

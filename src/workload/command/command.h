@@ -95,7 +95,8 @@ size_t command_number(const char *line, size_t length, size_t place, enum comman
 /* --- what a line says --- */
 
 struct command_value {
-    const char *name, *unit; /* they live until `found` returns; "" = no unit */
+    const char *name; /* lives until `found` returns */
+    const char *unit; /* of static storage; "" = none */
     double value;
     double step;   /* that it belongs to; NaN = unknown */
     int rank;      /* that printed it; -1 = the program doesn't say */
@@ -193,7 +194,7 @@ bool command_reader_is_on(const struct command_reader *reader);
 
 struct command_batch { /* metrics that wait to be handed on, with texts of their own */
     struct lab_reported_metric items[COMMAND_BATCH_MOST];
-    size_t names[COMMAND_BATCH_MOST], units[COMMAND_BATCH_MOST]; /* where in `texts` */
+    size_t names[COMMAND_BATCH_MOST]; /* where in `texts` */
     size_t count;
     struct lab_str texts;
 };

@@ -17,6 +17,7 @@ enum {
     JOINS = 8,
     NUMERIC = 16, /* a number may begin with it */
     SIGN = 32,
+    SPLITS = 128, /* a word into parts */
 };
 
 static const unsigned char classes[256] = {
@@ -33,11 +34,11 @@ static const unsigned char classes[256] = {
     ['j' ... 'm'] = LETTER | WORD,
     ['n'] = LETTER | WORD | NUMERIC,
     ['o' ... 'z'] = LETTER | WORD,
-    ['_'] = WORD,
+    ['_'] = WORD | SPLITS,
     ['@'] = JOINS,
-    ['/'] = JOINS,
+    ['/'] = JOINS | SPLITS,
     ['#'] = JOINS,
-    ['.'] = JOINS | NUMERIC,
+    ['.'] = JOINS | NUMERIC | SPLITS,
     ['-'] = JOINS | NUMERIC | SIGN,
     ['+'] = NUMERIC | SIGN,
     [0x80 ... 0xe1] = WORD,
@@ -129,14 +130,14 @@ static unsigned look_up(const char *text, size_t length) {
     return 0;
 }
 
-static unsigned word_meaning(const char *text, size_t length) {
+static unsigned word_meaning(const char *text, size_t length, bool split) {
     unsigned meaning = look_up(text, length), last;
     if (meaning == COMMAND_LEVEL && is(text[1], LETTER) && text[1] & 0x20)
         meaning = 0; /* INFO, but "error" is a value's name */
     last = meaning;
     size_t part = 0, name = 0; /* where parts begin: behind '_', '/' or '.', and behind '_' */
-    for (size_t i = 0; i <= length; i++) {
-        if (i < length && text[i] != '_' && text[i] != '/' && text[i] != '.')
+    for (size_t i = 0; split && i <= length; i++) {
+        if (i < length && !is(text[i], SPLITS))
             continue;
         if (i > part && i - part < length)
             meaning |= look_up(text + part, i - part) & COMMAND_KNOWN;
@@ -155,7 +156,7 @@ bool command_is_step(const char *name) {
 }
 
 bool command_is_epoch(const char *name) {
-    return strcasecmp(name, "epoch") == 0;
+    return (*name | 0x20) == 'e' && strcasecmp(name, "epoch") == 0; /* few begin so */
 }
 
 /* Words of letters alone; f1, top1 and top5 go on with a digit. */
@@ -230,9 +231,11 @@ static const struct command_unit *find_unit(const char *text, size_t length) {
 
 /* --- tokens --- */
 
-static size_t word_end(const char *text, size_t length, size_t place) {
-    while (place < length && is(text[place], WORD | DIGIT | JOINS))
-        place++;
+static size_t word_end(const char *text, size_t length, size_t place, bool *ret_split) {
+    unsigned all = 0;
+    for (; place < length && is(text[place], WORD | DIGIT | JOINS); place++)
+        all |= classes[(unsigned char)text[place]];
+    *ret_split = all & SPLITS;
     while (text[place - 1] == '/' || text[place - 1] == '.' || text[place - 1] == '-')
         place--; /* "loss." ends a sentence */
     return place;
@@ -249,6 +252,7 @@ static bool may_be_number(const char *text, size_t place) {
 static void add_token(struct command_line *line, size_t place) {
     const char *text = line->text;
     struct command_token *token = &line->tokens[line->count];
+    bool split;
     *token = (struct command_token){.kind = COMMAND_MARK,
                                     .start = (uint32_t)place,
                                     .attached = place > 0 && !is(text[place - 1], SPACE)};
@@ -259,10 +263,10 @@ static void add_token(struct command_line *line, size_t place) {
         token->kind = COMMAND_NUMBER;
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
-        end = word_end(text, line->length, place);
-        token->meaning = (unsigned char)word_meaning(text + place, end - place);
+        end = word_end(text, line->length, place, &split);
+        token->meaning = (unsigned char)word_meaning(text + place, end - place, split);
     } else if (is(text[place], DIGIT)) { /* 127.0.0.1 */
-        end = word_end(text, line->length, place);
+        end = word_end(text, line->length, place, &split);
     } else {
         end = place + (text[place] == '\xe2' ? 3 : 1);
         end = end < line->length ? end : line->length;

@@ -90,10 +90,11 @@ static size_t special_length(const struct parse *p) {
     return 0;
 }
 
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 static double convert(const struct parse *p, const char *start) {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (p->count <= 15 && p->exponent >= -22 &&
         p->exponent <= 22) { /* both are exact: so is this */
         double value = (double)p->digits;
@@ -113,8 +114,32 @@ bool command_is_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
+/* "12", "3.4512", as nearly all are; where it ends, or `place`: it may be another form. */
+static size_t plain_number(const char *line, size_t length, size_t place, double *ret_value) {
+    size_t most = length - place < 16 ? length : place + 16, at = place, point = 0;
+    uint64_t digits = 0;
+    for (; at < most; at++) {
+        if (is_digit(line[at]))
+            digits = digits * 10 + (uint64_t)(line[at] - '0');
+        else if (line[at] == '.' && !point && at > place)
+            point = at;
+        else
+            break;
+    }
+    char next = at < length ? line[at] : ' ', after = at + 1 < length ? line[at + 1] : ' ';
+    bool grouped = next == ',' && !point && is_digit(after);
+    if (at == place || at == place + 16 || (point && at == point + 1) || grouped || next == '.' ||
+        (next | 0x20) == 'e')
+        return place;
+    *ret_value = point ? (double)digits / powers[at - point - 1] : (double)digits;
+    return at;
+}
+
 size_t command_number(const char *line, size_t length, size_t place, enum command_groups groups,
                       double *ret_value) {
+    size_t plain = groups == COMMAND_GROUPED ? place : plain_number(line, length, place, ret_value);
+    if (plain > place)
+        return plain;
     const char *start = line + place;
     size_t most = length - place < NUMBER_MAX + 4 ? length - place : NUMBER_MAX + 4;
     struct parse p = {.at = start, .end = start + most};

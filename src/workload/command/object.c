@@ -21,6 +21,7 @@ struct object {
     char name[NAME_BYTES]; /* keys so far, joined by '.' */
     double values[COUNT_MAX];
     char names[COUNT_MAX][NAME_BYTES];
+    bool counts[COUNT_MAX]; /* steps or ranks: no value */
     int count;
 };
 
@@ -153,17 +154,9 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
     return true;
 }
 
-/* {'loss': 1.9, 'epoch': 0.5}: the step where none is known; NaN = it has none either. */
-static double epoch_of(const struct object *object) {
-    for (int i = 0; i < object->count; i++)
-        if (command_is_epoch(object->names[i]))
-            return object->values[i];
-    return (double)NAN;
-}
-
 /* {"rank": 1, …} */
 static bool is_rank(const char *name, double value) {
-    return strcmp(name, "rank") == 0 && value >= 0 && value < COMMAND_RANKS_MAX &&
+    return *name == 'r' && strcmp(name, "rank") == 0 && value >= 0 && value < COMMAND_RANKS_MAX &&
            value == floor(value);
 }
 
@@ -184,21 +177,27 @@ bool command_object_line(struct command_reading *reading, const char *line, size
     object->count = 0;
     if (!take_value(object, 0, 0, true) || object->place != length)
         return false;
+    double given = NAN, epoch = NAN; /* {'loss': 1.9, 'epoch': 0.5}: the step where none is known */
     int rank = -1;
-    for (int i = 0; i < object->count; i++)
-        rank = is_rank(object->names[i], object->values[i]) ? (int)object->values[i] : rank;
+    for (int i = 0; i < object->count; i++) {
+        const char *name = object->names[i];
+        bool counts_steps = command_is_step(name), counts_ranks = is_rank(name, object->values[i]);
+        rank = counts_ranks ? (int)object->values[i] : rank;
+        given = counts_steps ? object->values[i] : given;
+        epoch = isnan(epoch) && command_is_epoch(name) ? object->values[i] : epoch;
+        object->counts[i] = counts_steps || counts_ranks;
+    }
     struct command_progress *progress = command_reading_of(reading, rank);
-    for (int i = 0; i < object->count; i++)
-        if (command_is_step(object->names[i])) {
-            progress->has_step = true;
-            progress->step = object->values[i];
-        }
-    double step = progress->has_step ? progress->step : epoch_of(object);
+    if (!isnan(given)) {
+        progress->has_step = true;
+        progress->step = given;
+    }
+    double step = progress->has_step ? progress->step : epoch;
     for (int i = 0; i < object->count; i++) {
         struct command_value value = {object->names[i],  "",
                                       object->values[i], step,
                                       reading->rank,     .by_epoch = !progress->has_step};
-        if (!command_is_step(value.name) && !is_rank(value.name, value.value))
+        if (!object->counts[i])
             found(state, &value);
     }
     return true;

@@ -44,6 +44,8 @@ static void skip_blanks(struct cursor *cursor) {
 }
 
 static bool take_text(struct cursor *cursor, const char *text) {
+    if ((here(cursor) | 0x20) != (*text | 0x20)) /* mostly */
+        return false;
     size_t length = strlen(text);
     if ((size_t)(cursor->end - cursor->at) < length || strncasecmp(cursor->at, text, length) != 0)
         return false;
