@@ -80,8 +80,26 @@ static int check_file(int fd, const char *path, struct lab_err *err) {
     return 0;
 }
 
-/* The first directory in which files can be made. All users of a machine have to find the same. */
+/* Open to every user of the machine: for all of them alike, whoever asks. Whether the caller may
+ * write there would choose one directory for root and another one for the others. */
+static bool is_open_to_all(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) &&
+           (info.st_mode & (S_IWOTH | S_IXOTH)) == (S_IWOTH | S_IXOTH);
+}
+
+const char *lab_lease_directory(const char *const *places) {
+    for (const char *const *place = places; *place; place++)
+        if (is_open_to_all(*place))
+            return *place;
+    for (; *places; places++)
+        if (access(*places, W_OK | X_OK) == 0)
+            return *places;
+    return NULL;
+}
+
 static const char *lock_directory(struct lab_arena *arena, struct lab_err *err) {
+    static const char *const places[] = {"/run/lock", "/tmp", NULL};
     const char *own = getenv("GPULAB_LOCK_DIR"), *refused;
     if (own && *own) {
         int reason = lab_file_make_folders(own, 0777, arena, &refused);
@@ -90,14 +108,13 @@ static const char *lock_directory(struct lab_arena *arena, struct lab_err *err) 
         lab_log(LAB_LOG_WARNING, "GPULAB_LOCK_DIR=%s can't be used for locks: %s", own,
                 strerror(reason ? reason : errno));
     }
-    static const char *const places[] = {"/run/lock", "/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (access(places[i], W_OK | X_OK) == 0)
-            return places[i];
-    lab_err_set(err, LAB_ERR_SYSTEM,
-                "no directory for locks: neither /run/lock nor /tmp can be written to; name one in "
-                "GPULAB_LOCK_DIR");
-    return NULL;
+    const char *shared = lab_lease_directory(places);
+    if (!shared)
+        lab_err_set(
+            err, LAB_ERR_SYSTEM,
+            "no directory for locks: neither /run/lock nor /tmp can be written to; name one in "
+            "GPULAB_LOCK_DIR");
+    return shared;
 }
 
 /* --- taking --- */

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * $GPULAB_LOCK_DIR, or /run/lock, or /tmp: a file for each physical device ("cpu:0"). Two studies
- * that measured on one device would measure each other.
+ * $GPULAB_LOCK_DIR, or the first of /run/lock and /tmp that is open to all users: a file for each
+ * physical device ("cpu:0"). Two studies that measured on one device would measure each other.
  */
 struct lab_lease {
     int *fds;
@@ -26,3 +26,8 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
                    bool (*wait)(const char *device, const struct lab_holder *holder, void *state),
                    void *state, struct lab_lease *ret_lease, struct lab_err *err);
 void lab_lease_release(struct lab_lease *lease); /* accepts a zeroed one */
+
+/* The first of these directories in which every user can make files: the same one whoever asks.
+ * Where there is none, as on a machine of one user, the first in which the caller can; NULL = no
+ * such one. */
+const char *lab_lease_directory(const char *const *places);

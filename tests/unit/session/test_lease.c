@@ -178,4 +178,20 @@ LAB_TEST(a_directory_that_cannot_be_used_is_passed_over) {
     lab_lease_release(&lease);
 }
 
+/* Given a directory that its owner alone can write to, then the owner passes it over as others do:
+ * both have to lock the same file. */
+LAB_TEST(the_directory_is_the_same_for_everybody) {
+    const char *const places[] = {in_root("none"), in_root("file"), in_root("closed"),
+                                  in_root("open"), NULL};
+    write_file(places[1], "");
+    make_directories(places[2]);
+    make_directories(places[3]);
+    assert_int_equal(chmod(places[2], 0755), 0);
+    assert_int_equal(chmod(places[3], 01777), 0);
+    assert_string_equal(lab_lease_directory(places), places[3]);
+    assert_int_equal(chmod(places[3], 0770), 0);
+    assert_string_equal(lab_lease_directory(places), places[2]); /* this user's alone */
+    assert_null(lab_lease_directory(places + 4));
+}
+
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
