@@ -6,29 +6,22 @@
 #include "run/run_study.h"
 #include "run/study.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 int lab_trial_study_open(struct lab_trial_study *trial, struct lab_err *err) {
-    const char *temporary = getenv("TMPDIR");
-    temporary = temporary && *temporary ? temporary : "/tmp";
-    char *folder = lab_arena_printf(trial->call->arena, "%s/gpulab-%s-XXXXXX", temporary,
-                                    trial->call->command->name);
-    if (!mkdtemp(folder))
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make a folder in %s",
-                                 temporary);
-    trial->folder = folder;
-    setenv("XDG_STATE_HOME", folder, 1);
+    if (lab_scratch_dir_open(trial->call->arena, &trial->scratch, err) < 0)
+        return -1;
+    setenv("XDG_STATE_HOME", trial->scratch.path, 1);
     lab_stop_watch(NULL, NULL);
     return 0;
 }
 
 void lab_trial_study_close(struct lab_trial_study *trial) {
     lab_console_status_line(NULL);
-    if (trial->folder)
-        lab_folder_remove(trial->folder);
+    if (trial->scratch.path)
+        lab_scratch_dir_close(&trial->scratch);
 }
 
 int lab_trial_study_plan(const struct lab_trial_study *trial, const struct lab_config_path *path,
@@ -43,7 +36,7 @@ int lab_trial_study_plan(const struct lab_trial_study *trial, const struct lab_c
         all[i] = words[i];
     all[count++] = "experiment.trace=false";
     all[count++] = "experiment.resume=false";
-    all[count++] = lab_arena_printf(arena, "output_dir='%s'", trial->folder);
+    all[count++] = lab_arena_printf(arena, "output_dir='%s'", trial->scratch.path);
     if (lab_run_words(path, device, all, count, arena, &overrides, &override_count, err) < 0 ||
         lab_sweep_init(path, overrides, override_count, multirun, arena, &sweep, err) < 0)
         return -1;

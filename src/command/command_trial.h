@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/file/out_dir.h"
 #include "command/command.h"
 #include "compose/config.h"
 #include "load/studies.h"
@@ -12,7 +13,7 @@
 struct lab_trial_study {
     const struct lab_command_call *call;
     const struct lab_machine *machine;
-    char *folder;
+    struct lab_scratch_dir scratch;
     int done, runs;                            /* of the study under way */
     const char *(*status)(void *state);        /* behind the bar, in the arena of the call */
     double (*fraction)(void *state, double f); /* of all, where `f` of the study is done */

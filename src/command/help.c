@@ -3,9 +3,7 @@
 
 #include "base/file/file.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 struct help_config {
     const char *man;
@@ -30,13 +28,12 @@ static const char *write_page(const struct lab_manual *manual, const struct lab_
 
 static int write_man_pages(const struct lab_command_call *call, const char *folder,
                            struct lab_err *err) {
-    struct stat status;
+    const char *refused;
     if (!*folder)
         return lab_err_set(err, LAB_ERR_USER, "help: --man needs a folder to write to");
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "help --man %s", folder);
-    if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "help --man %s: must be a folder", folder);
+    int reason = lab_file_make_folders(folder, 0777, call->arena, &refused);
+    if (reason)
+        return lab_err_set_errno(err, LAB_ERR_USER, reason, "help --man %s", refused);
     const struct lab_manual *manual = lab_command_manual(call->arena);
     struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
     for (int i = -1; i < 0 || manual->pages[i]; i++) {

@@ -9,6 +9,7 @@
 #include "device/kernel_cache.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -193,7 +194,7 @@ int lab_kernel_cache_clear(const char *folder, int *ret_count, int64_t *ret_byte
         if ((!entry && !lab_str_starts(item->d_name, LAB_FILE_TEMPORARY)) ||
             fstatat(dirfd(directory), item->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (unlinkat(dirfd(directory), item->d_name, 0) == 0) {
+        if (lab_own_remove_at(dirfd(directory), item->d_name) == 0) {
             count += entry;
             bytes += info.st_size;
         } else if (errno != ENOENT) { /* another process may be clearing as well */

@@ -2,6 +2,7 @@
 #include "load/point_sets.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -145,8 +146,9 @@ int lab_baseline_save(const char *name, const char *word, struct lab_arena *aren
         return -1;
     const char *path = baseline_path(name, arena), *refused;
     const char *folder = lab_arena_printf(arena, "%s/baselines", lab_folder_state(arena));
-    if (lab_file_make_folders(folder, 0777, arena, &refused) < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", refused);
+    int reason = lab_file_make_folders(folder, 0777, arena, &refused);
+    if (reason)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, reason, "can't make %s", refused);
     struct lab_value *map = lab_value_map(arena);
     LAB_AUTO(str, text);
     lab_value_set(arena, map, "sets", lab_point_sets_value(sets, count, arena));
@@ -175,7 +177,7 @@ const char *const *lab_baseline_names(struct lab_arena *arena) {
 
 int lab_baseline_remove(const char *name, struct lab_arena *arena, struct lab_err *err) {
     const char *path = baseline_path(name, arena);
-    if (path && unlink(path) == 0)
+    if (path && lab_own_remove(path) == 0)
         return 0;
     if (path && errno != ENOENT)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't remove %s", path);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/list.h"
 #include "base/subprocess.h"
 
@@ -81,7 +82,7 @@ static void remove_pictures(const struct lab_plot *plot, const char *folder) {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         lab_str_clear(&path);
         lab_str_printf(&path, "%s/%s.%s", folder, plot->name, endings[i]);
-        unlink(path.text);
+        lab_own_remove(path.text);
     }
 }
 

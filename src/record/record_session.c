@@ -4,12 +4,12 @@
 #include "base/tty/console.h"
 
 #include "base/clock.h"
+#include "base/file/own.h"
 #include "device/watched_gpus.h"
 #include "machine/machine.h"
 #include "probe/probe_demo_machine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static int open_csv(struct lab_record_session *session, const struct lab_record_
                     const struct lab_monitor_stream_setup *setup, struct lab_err *err) {
     int fd = STDOUT_FILENO;
     if (strcmp(request->csv, "-") != 0) {
-        fd = session->csv_fd = open(request->csv, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = session->csv_fd = lab_own_open(request->csv, LAB_OWN_NEW, NULL);
         if (fd < 0 && errno == EEXIST)
             return lab_err_set(err, LAB_ERR_USER, "%s exists already: choose another name",
                                request->csv);
@@ -306,9 +306,9 @@ void lab_record_undo(struct lab_record_session *session, const struct lab_record
     session->stats = NULL;
     close_all(session, NULL);
     if (made_recording)
-        unlink(request->path);
+        lab_own_remove(request->path);
     if (made_csv)
-        unlink(request->csv);
+        lab_own_remove(request->csv);
     lab_record_release(session);
 }
 

@@ -3,13 +3,11 @@
 #include "report/report_end.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "load/study_view.h"
 #include "report/report_build.h"
 #include "report/study/study.h"
 #include "store/study/results.h"
-
-#include <errno.h>
-#include <sys/stat.h>
 
 #define REPORT_NS ((int64_t)30 * 1000000000)
 
@@ -19,9 +17,7 @@ static void write_markdown(const struct lab_study_info *report, const char *fold
     struct lab_err err = LAB_ERR_INIT;
     LAB_AUTO(str, text);
     lab_report_study_markdown(report, &text);
-    if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        lab_err_set_errno(&err, LAB_ERR_SYSTEM, errno, "can't make %s", path);
-    else
+    if (lab_own_folder(path, &err) == 0)
         lab_file_write_atomic(lab_arena_printf(arena, "%s/report.md", path), text.text, text.length,
                               &err);
     if (err.code)

@@ -3,6 +3,7 @@
 
 #include "base/file/file.h"
 #include "base/file/out_dir.h"
+#include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -141,7 +142,7 @@ static int remove_file(int study, const char *path, struct lab_err *err) {
     const char *slash = strchr(path, '/');
     snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     LAB_AUTO_CLOSE int fd = openat(study, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int result = fd < 0 ? -1 : unlinkat(fd, slash ? slash + 1 : path, 0);
+    int result = fd < 0 ? -1 : lab_own_remove_at(fd, slash ? slash + 1 : path);
     int error = errno;
     return result == 0 || error == ENOENT
                ? 0
@@ -153,16 +154,16 @@ static void remove_folders(const char *folder) {
     LAB_AUTO(arena, arena);
     for (size_t i = 0; i < PART_COUNT; i++)
         if (*parts[i].folder)
-            (void)rmdir(lab_arena_printf(&arena, "%s/%s", folder, parts[i].folder));
+            (void)lab_own_remove(lab_arena_printf(&arena, "%s/%s", folder, parts[i].folder));
     char *path = lab_arena_strdup(&arena, folder), *slash;
-    if (rmdir(path) < 0 || !(slash = strrchr(path, '/')) || slash == path)
+    if (lab_own_remove(path) < 0 || !(slash = strrchr(path, '/')) || slash == path)
         return;
     *slash = '\0';
     slash = strrchr(path, '/');
-    if (!slash || !folder_is_date(slash + 1) || rmdir(path) < 0 || slash == path)
+    if (!slash || !folder_is_date(slash + 1) || lab_own_remove(path) < 0 || slash == path)
         return;
     *slash = '\0';
-    (void)rmdir(path);
+    (void)lab_own_remove(path);
 }
 
 int lab_clean_remove(const char *folder, const struct lab_clean *clean, struct lab_err *err) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -32,10 +33,6 @@
 #define PAUSE_NS      (50 * LAB_NS_PER_MS)
 #define TURN_PAUSE_NS (5 * LAB_NS_PER_MS)
 #define ATTEMPTS      100 /* at a name that nobody else has */
-
-static int open_lock(const char *path, int more_flags) {
-    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | more_flags, 0666);
-}
 
 /* --- what is there already --- */
 
@@ -140,17 +137,19 @@ static int lock_existing(const char *path, struct lab_err *err) {
     int fd = -1, result = -1;
     for (;;) {
         if (fd < 0)
-            fd = open_lock(lock, O_CREAT);
+            fd = lab_own_open(lock, LAB_OWN_CHANGE, err);
         enum lab_lock got = fd < 0 ? LAB_LOCK_FAILED : lab_lock_try(fd, lock);
         if (got == LAB_LOCK_TAKEN) {
             result = fd;
             break;
         }
         if (got == LAB_LOCK_FAILED) {
-            lab_err_set_errno(err, LAB_ERR_USER, errno,
-                              "%s is unfinished but can't be locked (start another with "
-                              "experiment.resume=false)",
-                              path);
+            if (fd >= 0)
+                lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", lock);
+            lab_err_context(err,
+                            "%s is unfinished but can't be locked (start another with "
+                            "experiment.resume=false)",
+                            path);
             break;
         }
         if (lab_clock_now(lab_clock_system()) >= until_ns) {
@@ -171,6 +170,11 @@ static int lock_existing(const char *path, struct lab_err *err) {
 /* 1 = this one goes on; 0 = it isn't the one; -1 = it is, but can't be had. */
 static int try_existing(const struct lab_folder_request *request, const char *path, int *ret_fd,
                         const char **ret_resume, struct lab_arena *arena, struct lab_err *err) {
+    struct lab_err other = LAB_ERR_INIT;
+    if (folder_check(path, &other) < 0) { /* of another user: it is neither read nor written */
+        lab_log(LAB_LOG_INFO, "not resumed: %s", other.text);
+        return 0;
+    }
     if (!is_unfinished(request, path, ret_resume, arena))
         return 0;
     int fd = lock_existing(path, err);
@@ -225,31 +229,33 @@ static void remove_stale(const char *date, struct lab_arena *arena) {
     for (int i = 0; i < count; i++) {
         const char *path = lab_arena_printf(arena, "%s/%s", date, names[i]);
         const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
-        LAB_AUTO_CLOSE int fd = open_lock(lock, O_CREAT);
+        if (lab_own_check_folder(path, NULL) < 0)
+            continue;
+        LAB_AUTO_CLOSE int fd = lab_own_open(lock, LAB_OWN_CHANGE, NULL);
         if (fd >= 0 && lab_lock_try(fd, lock) == LAB_LOCK_TAKEN)
-            lab_folder_remove(path);
+            lab_own_remove_tree(path);
     }
 }
 
 /* Makes a hidden folder and takes its lock; a descriptor, or -1 with errno. EAGAIN = somebody came
  * between: another name. */
 static int make_hidden(const char *path, struct lab_arena *arena) {
-    if (mkdir(path, 0777) < 0)
+    if (lab_own_new_folder(path) < 0)
         return -1;
     const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
-    int fd = open_lock(lock, O_CREAT | O_EXCL);
+    int fd = lab_own_open(lock, LAB_OWN_NEW, NULL);
     if (fd < 0) {
         int reason = errno == ENOENT || errno == EEXIST ? EAGAIN : errno;
-        rmdir(path);
+        lab_own_remove(path);
         errno = reason;
         return -1;
     }
     enum lab_lock got = lab_lock_try(fd, lock);
-    if (got == LAB_LOCK_TAKEN && mkdir(lab_arena_printf(arena, "%s/logs", path), 0777) == 0)
+    if (got == LAB_LOCK_TAKEN && lab_own_new_folder(lab_arena_printf(arena, "%s/logs", path)) == 0)
         return fd;
     int reason = got == LAB_LOCK_TAKEN || got == LAB_LOCK_FAILED ? errno : EAGAIN;
     if (reason != EAGAIN)
-        lab_folder_remove(path);
+        lab_own_remove_tree(path);
     close(fd);
     errno = reason;
     return -1;
@@ -379,23 +385,6 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
     return result;
 }
 
-/* As rename, but never over anything; EEXIST where the name is taken. */
-static int rename_exclusive(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    /* a file system without that: the name is taken by a directory that rename may replace */
-    if (mkdir(to, 0777) < 0)
-        return -1;
-    if (rename(from, to) == 0)
-        return 0;
-    int reason = errno;
-    rmdir(to);
-    errno = reason;
-    return -1;
-}
-
 /* The folder and those above it: date, study, output_dir, and what output_dir lies in. */
 static void sync_upwards(const char *path) {
     LAB_AUTO_FREE char *part = lab_mem_strdup(path);
@@ -418,7 +407,7 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
         lab_str_add(&place, folder->place);
         if (suffix > 1)
             lab_str_printf(&place, "_%d", suffix);
-        result = rename_exclusive(folder->path, place.text);
+        result = lab_own_rename_new(folder->path, place.text);
         if (result < 0 && errno != EEXIST && errno != ENOTEMPTY)
             return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "naming the study's directory %s",
                                      place.text);
@@ -436,11 +425,11 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
 /* What was made for a study that never was: its hidden folder, and those above it that are
  * empty. */
 static void take_back(const struct lab_folder *folder) {
-    lab_folder_remove(folder->path);
+    lab_own_remove_tree(folder->path);
     LAB_AUTO_FREE char *above = lab_mem_strdup(folder->path);
     for (int level = 0; level < 2; level++) {
         *strrchr(above, '/') = '\0';
-        if (rmdir(above) < 0)
+        if (lab_own_remove(above) < 0)
             break;
     }
 }

@@ -49,12 +49,12 @@ struct lab_folder_request {
 };
 
 /*
- * Finds the newest unfinished folder of the same plan and machine and locks it (`resumed`), or
- * makes a hidden one, locked, for the caller to fill and publish. Unfinished: a run isn't done, or
- * whoever did the last one could not complete the files (LAB_FOLDER_ROOM is there). One that
- * another runner holds is LAB_ERR_USER and says who; a runner that was just killed is given two
- * seconds to be gone. So is one that is just making the study's folder to publish it: of two that
- * begin at once, one finds the other's.
+ * Finds the caller's newest unfinished folder of the same plan and machine and locks it
+ * (`resumed`), or makes a hidden one, locked, for the caller to fill and publish. Those of other
+ * users are passed over. Unfinished: a run isn't done, or whoever did the last one could not
+ * complete the files (LAB_FOLDER_ROOM is there). One that another runner holds is LAB_ERR_USER and
+ * says who; a runner that was just killed is given two seconds to be gone. So is one that is just
+ * making the study's folder to publish it: of two that begin at once, one finds the other's.
  *
  * Up to 0.1.0 studies repeated nothing by default. One that the very same words began then has the
  * plan of repeat=1, and goes on with it.
@@ -71,9 +71,6 @@ void lab_folder_close(struct lab_folder *folder);
 
 /* Whether a runner works on it now, and who (may be NULL). */
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder);
-
-/* Removes a folder with everything below it, as far as that is possible; links aren't followed. */
-void lab_folder_remove(const char *path);
 
 /* Where this user's state is kept: $XDG_STATE_HOME/gpulab; NULL = there is no place for it. */
 const char *lab_folder_state(struct lab_arena *arena);

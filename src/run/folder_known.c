@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "store/store.h"
@@ -127,7 +128,7 @@ static bool still_there(int directory, const char *name, struct known *known,
     }
     if ((errno == ENOENT || errno == ENOTDIR) && stat(known->path, &info) < 0 &&
         (errno == ENOENT || errno == ENOTDIR))
-        unlinkat(directory, name, 0);
+        lab_own_remove_at(directory, name);
     return false;
 }
 

@@ -1,26 +1,14 @@
-/* folder_tree.c: directories below an output directory: making, removing, naming, holding them. */
+/* folder_tree.c: directories below an output directory: naming, holding them. */
 #include "run/folder_internal.h"
 
+#include "base/file/own.h"
 #include "base/str.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
-    (void)info, (void)type, (void)place;
-    (void)remove(path);
-    return 0;
-}
-
-void lab_folder_remove(const char *path) {
-    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
 
 /* '0' in the pattern is a digit. Returns what follows it, NULL where it doesn't match. */
 static const char *match(const char *name, const char *pattern) {
@@ -65,13 +53,8 @@ int folder_check(const char *folder, struct lab_err *err) {
     LAB_AUTO(str, database);
     struct stat info;
     lab_str_printf(&database, "%s/%s", folder, FOLDER_DATABASE);
-    if (lstat(folder, &info) < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", folder);
-    if (!S_ISDIR(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is a link or a file, not a study's folder",
-                           folder);
-    if (info.st_uid != geteuid())
-        return lab_err_set(err, LAB_ERR_USER, "%s belongs to another user", folder);
+    if (lab_own_check_folder(folder, err) < 0)
+        return -1;
     if (lstat(database.text, &info) < 0 || !S_ISREG(info.st_mode))
         return lab_err_set(err, LAB_ERR_USER, "%s is not a study: it has no %s", folder,
                            FOLDER_DATABASE);
@@ -82,9 +65,9 @@ int folder_hold(const char *folder, struct lab_err *err) {
     LAB_AUTO(str, path);
     LAB_AUTO(str, who);
     lab_str_printf(&path, "%s/%s", folder, FOLDER_LOCK);
-    int fd = open(path.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int fd = lab_own_open(path.text, LAB_OWN_CHANGE, err);
     if (fd < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", path.text);
+        return -1;
     if (lab_lock_try(fd, path.text) == LAB_LOCK_TAKEN)
         return fd;
     struct lab_holder holder;

@@ -10,6 +10,7 @@
 #include "run/plan_estimate.h"
 
 #include "base/clock.h"
+#include "base/file/out_dir.h"
 #include "base/list.h"
 #include "base/tty/stop.h"
 #include "model/result.h"
@@ -18,7 +19,6 @@
 #include "run/study.h"
 #include "workload/workload.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -204,20 +204,18 @@ int lab_run_plan_calibrate(const struct lab_plan *plan, struct lab_history *hist
     bool simulated = lab_run_plan_is_simulated(plan);
     struct choice *choices;
     int count = choose(plan, history, simulated, &arena, &choices);
-    const char *base = getenv("TMPDIR");
-    char *folder =
-        lab_arena_printf(&arena, "%s/gpulab-estimate-XXXXXX", base && *base == '/' ? base : "/tmp");
+    struct lab_scratch_dir scratch;
     if (count == 0)
         return 0;
-    if (!mkdtemp(folder))
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", folder);
-    struct lab_plan brief = short_plan(plan, choices, count, folder, simulated, &arena);
+    if (lab_scratch_dir_open(&arena, &scratch, err) < 0)
+        return -1;
+    struct lab_plan brief = short_plan(plan, choices, count, scratch.path, simulated, &arena);
     struct calibration calibration = {.plan = &brief,
                                       .history = history,
                                       .simulated = simulated,
                                       .fixed_s = NAN,
                                       .arena = &arena};
     int result = carry_out(&calibration, &arena, err);
-    lab_folder_remove(folder);
+    lab_scratch_dir_close(&scratch);
     return calibration.done ? calibration.done : result;
 }

@@ -7,9 +7,9 @@
 #include "run/runner_internal.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,17 +20,20 @@
 static const char *const endings[RUNNER_LOGS] = {[RUNNER_OUT] = "stdout", [RUNNER_ERR] = "stderr"};
 
 static void complain(const struct runner *runner, const struct runner_run *run,
-                     struct runner_log *log, int problem) {
+                     struct runner_log *log, const char *reason) {
     if (!log->complained)
-        runner_warn(runner, run, "%s can't be written: %s", log->path, strerror(problem));
+        runner_warn(runner, run, "log not written: %s", reason);
     log->complained = true;
     lab_file_close(&log->fd);
 }
 
 static void put(const struct runner *runner, const struct runner_run *run, struct runner_log *log,
                 const char *bytes, size_t length) {
-    if (log->fd >= 0 && lab_file_write_all(log->fd, bytes, length) < 0)
-        complain(runner, run, log, errno);
+    struct lab_err err = LAB_ERR_INIT;
+    if (log->fd < 0 || lab_file_write_all(log->fd, bytes, length) == 0)
+        return;
+    lab_err_set_errno(&err, LAB_ERR_SYSTEM, errno, "%s", log->path);
+    complain(runner, run, log, err.text);
 }
 
 static void put_line(const struct runner *runner, const struct runner_run *run,
@@ -49,15 +52,16 @@ static const char *name_of(struct runner_run *run, const struct runner_worker *w
 static void open_logs(const struct runner *runner, struct runner_run *run,
                       struct runner_worker *worker) {
     const char *folder = lab_arena_printf(&run->arena, "%s/logs", runner->folder);
-    mkdir(folder, 0777);
+    struct lab_err err = LAB_ERR_INIT;
+    bool usable = lab_own_folder(folder, &err) == 0;
     for (int i = 0; i < RUNNER_LOGS; i++) {
         struct runner_log *log = &worker->logs[i];
         *log = (struct runner_log){
             .path = lab_arena_printf(&run->arena, "%s/%s", folder, name_of(run, worker, i))};
-        log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        log->fd = usable ? lab_own_open(log->path, LAB_OWN_APPEND, &err) : -1;
         struct stat status;
         if (log->fd < 0)
-            complain(runner, run, log, errno);
+            complain(runner, run, log, err.text);
         else if (run->attempt > 1)
             put_line(runner, run, log,
                      lab_arena_printf(&run->arena, "=== attempt %d ===\n", run->attempt));

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/json.h"
 #include "base/list.h"
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -195,14 +195,14 @@ static void log_event(const struct lab_study *study, const struct lab_runner_eve
 static void keep_room(const struct lab_study *study) {
     LAB_AUTO(arena, arena);
     const char *path = file_of(study, LAB_FOLDER_ROOM, &arena);
-    LAB_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    LAB_AUTO_CLOSE int fd = lab_own_open(path, LAB_OWN_CHANGE, NULL);
     if (fd >= 0 && posix_fallocate(fd, 0, ROOM_BYTES) != 0 && ftruncate(fd, 0) < 0)
         lab_log(LAB_LOG_DEBUG, "%s: %s", path, strerror(errno));
 }
 
 static bool give_room(const struct lab_study *study) {
     LAB_AUTO(arena, arena);
-    return unlink(file_of(study, LAB_FOLDER_ROOM, &arena)) == 0;
+    return lab_own_remove(file_of(study, LAB_FOLDER_ROOM, &arena)) == 0;
 }
 
 /*
@@ -259,14 +259,10 @@ static int find_items(struct lab_study *study, struct lab_arena *arena, struct l
 }
 
 static int open_log(struct lab_study *study, struct lab_arena *arena, struct lab_err *err) {
-    const char *logs = file_of(study, "logs", arena);
-    if (mkdir(logs, 0777) < 0 && errno != EEXIST)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", logs);
-    const char *path = file_of(study, "logs/experiment.log", arena);
-    study->log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (study->log_fd < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't write %s", path);
-    return 0;
+    if (lab_own_folder(file_of(study, "logs", arena), err) < 0)
+        return -1;
+    study->log_fd = lab_own_open(file_of(study, "logs/experiment.log", arena), LAB_OWN_APPEND, err);
+    return study->log_fd < 0 ? -1 : 0;
 }
 
 static int fill_new(struct lab_study *study, const struct lab_study_request *request,
@@ -289,7 +285,7 @@ static void remove_leftovers(const char *folder, struct lab_arena *arena) {
     const char *const *names = lab_walk_names(folder, arena);
     for (; names && *names; names++)
         if (lab_str_starts(*names, LAB_FILE_TEMPORARY))
-            unlink(lab_arena_printf(arena, "%s/%s", folder, *names));
+            lab_own_remove(lab_arena_printf(arena, "%s/%s", folder, *names));
 }
 
 /* A folder of the same command with one run of each point: the plan's first block, named as there

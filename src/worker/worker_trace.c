@@ -12,14 +12,13 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/file/own.h"
 #include "stats/stats.h"
 #include "store/trace/trace.h"
 #include "version.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -181,8 +180,8 @@ static int save(struct pass *pass, const char *path, struct lab_err *err) {
     struct rank *rank = pass->rank;
     const char *study = rank->worker->job.folder;
     const char *folder = lab_arena_printf(&rank->arena, "%s/traces", study);
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", folder);
+    if (lab_own_folder(folder, err) < 0)
+        return -1;
     return lab_trace_write(lab_arena_printf(&rank->arena, "%s/%s", study, path), &pass->trace, err);
 }
 

@@ -64,7 +64,7 @@ expect_status 0
 json '(d["advised"] == 3 and d["confirmed"] == 3 and d["simulated"]
       and d["claims"][0]["kind"] == "advise.bind_all" and 0.1 < d["claims"][0]["low"]
       and d["claims"][0]["high"] < 0.2 and d["claims"][0]["runs"] == 5)'
-ls -d "$work"/gpulab-advise-* >/dev/null 2>&1 && fail "advise --verify left its folder behind"
+ls -d "$work"/gpulab-scratch-* >/dev/null 2>&1 && fail "advise --verify left its folder behind"
 
 # one run a point: no line, and the command that gets a verdict
 sim '[0,1]' '[0,2]' experiment.repeat=1 output_dir=once
@@ -111,5 +111,5 @@ run selftest --device nowhere
 expect_status 2
 run list --json
 json 'not any("selftest" in s["folder"] for s in d["studies"])'
-ls -d "$work"/gpulab-selftest-* >/dev/null 2>&1 && fail "selftest left its folder behind"
+ls -d "$work"/gpulab-scratch-* >/dev/null 2>&1 && fail "selftest left its folder behind"
 finish

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -60,9 +61,9 @@ static bool is_plain_name(const char *name) {
 
 /* --- the manifest --- */
 
-static bool is_own_file(int fd) {
+static bool is_own_file(const struct lab_out_dir *dir, int fd) {
     struct stat info;
-    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && lab_own_is(dir->fd, info.st_uid);
 }
 
 static const char *manifest_name(const struct lab_out_dir *dir) {
@@ -75,7 +76,7 @@ static void read_manifest(struct lab_out_dir *dir) {
     if (fd < 0)
         return;
     LAB_AUTO_FREE char *text = lab_mem_alloc(MANIFEST_MAX_BYTES + 1, 1);
-    ssize_t length = is_own_file(fd) ? read(fd, text, MANIFEST_MAX_BYTES) : -1;
+    ssize_t length = is_own_file(dir, fd) ? read(fd, text, MANIFEST_MAX_BYTES) : -1;
     char *rest = text, *line = length > 0 ? strsep(&rest, "\n") : NULL;
     /* one that was cut off may end in half a name */
     dir->listed = line && lab_str_equal(line, MANIFEST_HEAD) && (size_t)length < MANIFEST_MAX_BYTES;
@@ -134,7 +135,7 @@ static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
     struct stat info;
     if (fstat(dir->fd, &info) < 0)
         return fail(dir, "", err);
-    if (info.st_uid != geteuid())
+    if (!lab_own_is(dir->fd, info.st_uid))
         return lab_err_set(err, LAB_ERR_USER, "%s belongs to %s: name a directory of your own",
                            spec->path, owner_name(info.st_uid, &dir->arena));
     if (lock(dir, err) < 0)
@@ -160,9 +161,9 @@ static int open_parent(struct lab_out_dir *dir, const char *slash, struct lab_er
     struct stat own, file;
     if (fd < 0)
         return fail(dir, "", err);
-    if (fstat(fd, &own) == 0 && own.st_uid == geteuid() &&
+    if (fstat(fd, &own) == 0 && lab_own_is(fd, own.st_uid) &&
         fstatat(fd, dir->spec.owner, &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
-        file.st_uid == geteuid())
+        lab_own_is(fd, file.st_uid))
         return fd;
     close(fd);
     return lab_err_set(err, LAB_ERR_USER, "%s holds no %s of yours: name a directory of your own",
@@ -339,11 +340,11 @@ void lab_out_dir_close(struct lab_out_dir *dir) {
 int lab_scratch_dir_open(struct lab_arena *arena, struct lab_scratch_dir *ret_dir,
                          struct lab_err *err) {
     const char *base = getenv("TMPDIR");
-    char *path = lab_arena_printf(arena, "%s/gpulab-XXXXXX", base && *base ? base : "/tmp");
+    base = lab_out_dir_resolve(base && *base ? base : "/tmp", arena);
+    char *path = lab_arena_printf(arena, "%s/gpulab-scratch-XXXXXX", base);
     if (!mkdtemp(path))
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno,
-                                 "no scratch directory in %s; TMPDIR names another",
-                                 base && *base ? base : "/tmp");
+                                 "no scratch directory in %s; TMPDIR names another", base);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", path);
@@ -354,14 +355,7 @@ int lab_scratch_dir_open(struct lab_arena *arena, struct lab_scratch_dir *ret_di
 void lab_scratch_dir_close(struct lab_scratch_dir *dir) {
     if (dir->fd < 0)
         return;
-    DIR *entries = fdopendir(dir->fd);
-    for (struct dirent *entry; entries && (entry = readdir(entries));)
-        if (!lab_str_equal(entry->d_name, ".") && !lab_str_equal(entry->d_name, ".."))
-            unlinkat(dir->fd, entry->d_name, 0);
-    if (entries)
-        closedir(entries);
-    else
-        close(dir->fd);
-    rmdir(dir->path);
+    lab_own_remove_tree(dir->path);
+    close(dir->fd);
     *dir = (struct lab_scratch_dir){NULL, -1};
 }

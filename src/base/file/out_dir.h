@@ -58,8 +58,8 @@ void lab_out_dir_close(struct lab_out_dir *dir);
 
 /*
  * A private directory (0700, random name) below $TMPDIR or /tmp, for files on their way to
- * somewhere else. Closing it removes the files in it and the directory. The path lives in the
- * arena.
+ * somewhere else. Closing it removes it with everything in it. The path is absolute and lives in
+ * the arena.
  */
 struct lab_scratch_dir {
     const char *path;

@@ -1,9 +1,9 @@
 /* profiler.c: nsys around a worker. */
 #include "run/launch/profiler.h"
 
+#include "base/file/own.h"
 #include "base/str.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +58,7 @@ static int make_folder_of(const char *report, struct lab_arena *arena, struct la
     if (!slash)
         return 0;
     const char *folder = lab_arena_strndup(arena, report, (size_t)(slash - report));
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", folder);
-    return 0;
+    return lab_own_folder(folder, err);
 }
 
 const char *const *lab_profiler_wrap(const char *report, const char *program,

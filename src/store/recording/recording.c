@@ -5,10 +5,10 @@
  */
 #include "store/recording/recording_internal.h"
 
+#include "base/file/own.h"
 #include "version.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,7 +113,7 @@ static int create(const char *path, const struct lab_recorder_setup *setup, stru
                   struct lab_recorder **ret_recorder, struct lab_err *err) {
     if (check_beside(path, arena, err) < 0)
         return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = lab_own_open(path, LAB_OWN_NEW, NULL);
     if (fd < 0)
         return fail_create(path, err);
     close(fd);
@@ -126,10 +126,10 @@ static int create(const char *path, const struct lab_recorder_setup *setup, stru
     }
     lab_store_abandon(store);
     lab_recorder_release(recorder);
-    unlink(path);
-    unlink(lab_arena_printf(arena, "%s-wal", path));
-    unlink(lab_arena_printf(arena, "%s-shm", path));
-    unlink(lab_arena_printf(arena, "%s-journal", path));
+    lab_own_remove(path);
+    lab_own_remove(lab_arena_printf(arena, "%s-wal", path));
+    lab_own_remove(lab_arena_printf(arena, "%s-shm", path));
+    lab_own_remove(lab_arena_printf(arena, "%s-journal", path));
     return -1;
 }
 

@@ -5,10 +5,9 @@
 #include "store/store_internal.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,36 +83,12 @@ static int make(const char *file, const char *path, const struct lab_store_study
     return result;
 }
 
-/* Renames unless something is there, also where the file system can't do that in one step. */
-static int put_in_place(const char *file, const char *path) {
-    if (renameat2(AT_FDCWD, file, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    if (link(file, path) < 0)
-        return -1;
-    unlink(file);
-    return 0;
-}
-
 static int fail_create(const char *path, struct lab_err *err) {
     if (errno == EEXIST)
         return lab_err_set(err, LAB_ERR_USER, "%s exists already", path);
     bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
     return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s can't be made",
                              path);
-}
-
-/* Claims a new empty file in the directory. */
-static int claim(const char *directory, struct lab_arena *arena, const char **ret_file) {
-    static atomic_uint counter;
-    const char *file = lab_arena_printf(arena, "%s.gpulab-%d-%u.tmp", directory, (int)getpid(),
-                                        atomic_fetch_add(&counter, 1));
-    LAB_AUTO_CLOSE int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -1;
-    *ret_file = file;
-    return 0;
 }
 
 static int create(const char *path, const struct lab_store_study *study, const struct lab_run *runs,
@@ -127,13 +102,16 @@ static int create(const char *path, const struct lab_store_study *study, const s
     const char *directory =
         slash ? lab_arena_strndup(arena, path, (size_t)(slash - path) + 1) : "./";
     const char *file;
-    if (claim(directory, arena, &file) < 0)
+    int fd = lab_file_open_beside(directory, arena, &file);
+    if (fd < 0)
         return fail_create(path, err);
+    close(fd); /* SQLite locks it itself */
     int result = make(file, path, study, runs, count, err);
-    if (result == 0 && (put_in_place(file, path) < 0 || lab_file_sync_directory(directory) < 0))
+    if (result == 0 &&
+        (lab_own_rename_new(file, path) < 0 || lab_file_sync_directory(directory) < 0))
         result = fail_create(path, err);
     if (result < 0)
-        unlink(file);
+        lab_own_remove(file);
     return result;
 }
 

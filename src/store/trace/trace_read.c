@@ -4,6 +4,7 @@
  */
 #include "store/trace/trace_read.h"
 
+#include "base/file/out_dir.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "base/subprocess.h"
@@ -194,18 +195,14 @@ static int export_report(const char *path, const char *database, struct lab_aren
 
 static int read_report(const char *path, struct lab_arena *arena, struct lab_trace_file *ret_file,
                        struct lab_err *err) {
-    const char *base = getenv("TMPDIR");
-    if (check_file(path, err) < 0)
+    struct lab_scratch_dir scratch;
+    if (check_file(path, err) < 0 || lab_scratch_dir_open(arena, &scratch, err) < 0)
         return -1;
-    char *folder = lab_arena_printf(arena, "%s/gpulab-XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(folder))
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", folder);
-    const char *database = lab_arena_printf(arena, "%s/trace.sqlite", folder);
+    const char *database = lab_arena_printf(arena, "%s/trace.sqlite", scratch.path);
     int result = export_report(path, database, arena, err);
     if (result == 0)
         result = read_database(database, path, arena, ret_file, err);
-    unlink(database);
-    rmdir(folder);
+    lab_scratch_dir_close(&scratch);
     return result;
 }
 

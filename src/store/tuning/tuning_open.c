@@ -9,10 +9,10 @@
 #include "store/tuning/tuning_internal.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -185,16 +185,18 @@ static int create(const struct lab_tuning_cache *cache, struct lab_err *err) {
 static int set_aside(const char *path, struct finding finding, struct lab_arena *arena,
                      const char **ret_note, struct lab_err *err) {
     const char *to = NULL;
-    for (int i = 0; i < 1000; i++) {
+    int result = -1;
+    for (int i = 0; i < 1000 && result < 0; i++) {
         to = i ? lab_arena_printf(arena, "%s.old-%d", path, i)
                : lab_arena_printf(arena, "%s.old", path);
-        if (access(to, F_OK) != 0)
+        result = lab_own_rename_new(path, to);
+        if (result < 0 && errno != EEXIST)
             break;
     }
-    if (rename(path, to) != 0)
+    if (result < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be set aside", path);
     const char *journal = lab_arena_printf(arena, "%s-journal", path);
-    unlink(journal); /* it belongs to what was moved; a new file must not meet it */
+    lab_own_remove(journal); /* it belongs to what was moved; a new file must not meet it */
     *ret_note = lab_arena_printf(arena, "%s is %s: it was set aside as %s", path,
                                  describe(finding, arena), to);
     return 0;
@@ -236,9 +238,9 @@ static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *ar
     if (make_folder(cache->path, arena, err))
         return -1;
     const char *lock = lab_arena_printf(arena, "%s.lock", cache->path);
-    LAB_AUTO_CLOSE int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    LAB_AUTO_CLOSE int fd = lab_own_open(lock, LAB_OWN_CHANGE, err);
     if (fd < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be opened", lock);
+        return -1;
     int result;
     while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
         ;

@@ -3,6 +3,7 @@
 #include "folder_fixture.h"
 
 #include "base/clock.h"
+#include "base/file/own.h"
 
 #include <time.h>
 
@@ -272,6 +273,36 @@ LAB_TEST(a_file_that_cannot_be_read_is_passed_over) {
     assert_works(lab_folder_open(&wanted, &folder, &err));
     assert_string_equal(folder.path, in_study("2026-11-14/10-00-00"));
     lab_folder_close(&folder);
+}
+
+/* Given an unfinished study of the same plan that is another user's, or leads elsewhere, then it is
+ * neither resumed nor touched. */
+LAB_TEST(a_study_of_another_user_is_passed_over) {
+    const char *theirs = in_study("2026-11-15/10-00-00");
+    make_study(theirs, PLAN, MACHINE, 0);
+    make_study(in_root("elsewhere"), PLAN, MACHINE, 0);
+    make_directories(in_study("2026-11-15/11-00-00"));
+    assert_int_equal(
+        symlink(in_root("elsewhere/study.db"), in_study("2026-11-15/11-00-00/study.db")), 0);
+    assert_int_equal(symlink(in_root("elsewhere"), in_study("2026-11-15/12-00-00")), 0);
+    if (chown(theirs, 65534, 65534) < 0) /* only root can: then it is our own */
+        lab_own_remove_tree(theirs);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_false(folder.resumed);
+    lab_folder_close(&folder);
+    assert_false(exists(lab_arena_printf(&arena, "%s/lock", theirs)));
+    assert_false(exists(in_root("elsewhere/lock")));
+}
+
+LAB_TEST(a_lock_that_leads_elsewhere_is_not_opened) {
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    write_file(in_root("precious"), "precious");
+    assert_int_equal(symlink(in_root("precious"), in_study("2026-11-14/10-00-00/lock")), 0);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "lock is a link");
 }
 
 /* --- two runners --- */
