@@ -9,7 +9,6 @@
 #include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/own.h"
-#include "base/file/walk.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -281,11 +280,10 @@ static int fill_new(struct lab_study *study, const struct lab_study_request *req
 }
 
 /* Files that a killed program had not yet given their names. */
-static void remove_leftovers(const char *folder, struct lab_arena *arena) {
-    const char *const *names = lab_walk_names(folder, arena);
-    for (; names && *names; names++)
-        if (lab_str_starts(*names, LAB_FILE_TEMPORARY))
-            lab_own_remove(lab_arena_printf(arena, "%s/%s", folder, *names));
+static void remove_leftovers(const char *folder) {
+    LAB_AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        lab_own_remove_leftovers(fd, 0);
 }
 
 /* A folder of the same command with one run of each point: the plan's first block, named as there
@@ -310,8 +308,8 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
     study->plan.seed = row.seed;
     if (row.identity != study->plan.identity)
         drop_repeats(&study->plan, arena);
-    remove_leftovers(study->folder.path, arena);
-    remove_leftovers(file_of(study, "traces", arena), arena);
+    remove_leftovers(study->folder.path);
+    remove_leftovers(file_of(study, "traces", arena));
     lab_folder_register(study->folder.path);
     /* what was committed just before the end may not have reached the files */
     study->complained = write_results(study, err) < 0;

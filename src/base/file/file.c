@@ -2,6 +2,7 @@
 #include "base/file/file.h"
 
 #include "base/failpoint.h"
+#include "base/file/lock.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -111,10 +112,14 @@ int lab_file_open_beside(const char *directory, struct lab_arena *arena, const c
         const char *path = lab_arena_printf(arena, "%s" LAB_FILE_TEMPORARY "%d-%u.tmp", directory,
                                             (int)getpid(), atomic_fetch_add(&counter, 1));
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST) {
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+        enum lab_lock got = fd < 0 ? LAB_LOCK_GONE : lab_lock_try(fd, path);
+        if (got == LAB_LOCK_TAKEN || got == LAB_LOCK_FAILED) {
             *ret_path = path;
             return fd;
         }
+        lab_file_close(&fd); /* taken for a leftover before it was locked */
     }
     return -1;
 }

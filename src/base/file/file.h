@@ -37,7 +37,8 @@ void lab_file_closedir(DIR **folder);
 #define LAB_AUTO_CLOSEDIR __attribute__((cleanup(lab_file_closedir)))
 
 /* Opens a new file in the directory ("" or with a slash at its end) under a name of its own;
- * mkstemp ignores the umask. A descriptor, or -1 with errno. */
+ * mkstemp ignores the umask. A descriptor, locked: what isn't is left by a killed program. Or -1
+ * with errno. */
 int lab_file_open_beside(const char *directory, struct lab_arena *arena, const char **ret_path);
 
 /* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a

@@ -4,7 +4,9 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/lock.h"
 #include "base/file/own.h"
+#include "base/file/walk.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -140,6 +142,7 @@ static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
                            spec->path, owner_name(info.st_uid, &dir->arena));
     if (lock(dir, err) < 0)
         return -1;
+    lab_own_remove_leftovers(dir->fd, 0);
     read_manifest(dir);
     if (!dir->listed && !spec->forced && !spec->owner && !spec->keep && !is_empty(dir->fd))
         return lab_err_set(
@@ -337,19 +340,53 @@ void lab_out_dir_close(struct lab_out_dir *dir) {
 
 /* --- scratch --- */
 
+#define SCRATCH_NAME "gpulab-scratch-"
+
+/* Those of killed programs: whoever lives holds the lock of his. */
+static void remove_scratch(const char *base, struct lab_arena *arena) {
+    const char *const *names = lab_walk_names(base, arena);
+    for (; names && *names; names++) {
+        if (!lab_str_starts(*names, SCRATCH_NAME))
+            continue;
+        const char *path = lab_arena_printf(arena, "%s/%s", base, *names);
+        LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat info;
+        if (fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+            lab_lock_try(fd, path) == LAB_LOCK_TAKEN)
+            lab_own_remove_tree(path);
+    }
+}
+
+/* -1 with errno; ENOENT: a cleaner came between, so that another one is needed. */
+static int make_scratch(const char *base, struct lab_arena *arena,
+                        struct lab_scratch_dir *ret_dir) {
+    char *path = lab_arena_printf(arena, "%s/" SCRATCH_NAME "XXXXXX", base);
+    if (!mkdtemp(path))
+        return -1;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    enum lab_lock got = fd < 0 ? LAB_LOCK_GONE : lab_lock_try(fd, path);
+    if (got == LAB_LOCK_TAKEN || got == LAB_LOCK_FAILED) {
+        *ret_dir = (struct lab_scratch_dir){path, fd};
+        return 0;
+    }
+    lab_file_close(&fd);
+    errno = ENOENT;
+    return -1;
+}
+
 int lab_scratch_dir_open(struct lab_arena *arena, struct lab_scratch_dir *ret_dir,
                          struct lab_err *err) {
     const char *base = getenv("TMPDIR");
     base = lab_out_dir_resolve(base && *base ? base : "/tmp", arena);
-    char *path = lab_arena_printf(arena, "%s/gpulab-scratch-XXXXXX", base);
-    if (!mkdtemp(path))
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno,
-                                 "no scratch directory in %s; TMPDIR names another", base);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", path);
-    *ret_dir = (struct lab_scratch_dir){path, fd};
-    return 0;
+    remove_scratch(base, arena);
+    for (int attempt = 0; attempt < 10; attempt++) {
+        if (make_scratch(base, arena, ret_dir) == 0)
+            return 0;
+        if (access(base, F_OK) < 0 || errno != ENOENT)
+            break;
+    }
+    return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno,
+                             "no scratch directory in %s; TMPDIR names another", base);
 }
 
 void lab_scratch_dir_close(struct lab_scratch_dir *dir) {

@@ -57,9 +57,9 @@ int lab_out_dir_commit(struct lab_out_dir *dir, struct lab_err *err);
 void lab_out_dir_close(struct lab_out_dir *dir);
 
 /*
- * A private directory (0700, random name) below $TMPDIR or /tmp, for files on their way to
- * somewhere else. Closing it removes it with everything in it. The path is absolute and lives in
- * the arena.
+ * A private directory (0700, random name, locked) below $TMPDIR or /tmp, for files on their way to
+ * somewhere else. Closing it removes it with everything in it; opening one removes those that
+ * killed programs of this user left. The path is absolute and lives in the arena.
  */
 struct lab_scratch_dir {
     const char *path;

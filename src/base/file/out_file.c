@@ -2,6 +2,7 @@
 #include "base/file/out_file.h"
 
 #include "base/file/file.h"
+#include "base/file/own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LEFTOVER_S 600
 
 static int fail(const struct lab_out_file *file, struct lab_err *err) {
     bool users = errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == EACCES ||
@@ -22,6 +25,13 @@ static int fail(const struct lab_out_file *file, struct lab_err *err) {
 static const char *folder_of(const char *place, struct lab_arena *arena) {
     const char *slash = strrchr(place, '/');
     return slash ? lab_arena_strndup(arena, place, (size_t)(slash - place) + 1) : "";
+}
+
+/* Of exports that were killed. A file system may keep locks to one host: there the age decides. */
+static void remove_leftovers(const char *folder) {
+    LAB_AUTO_CLOSE int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        lab_own_remove_leftovers(fd, LEFTOVER_S);
 }
 
 int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_file *ret_file,
@@ -38,6 +48,7 @@ int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_
         LAB_AUTO_FREE char *real = exists ? realpath(path, NULL) : NULL;
         if (real)
             file.place = lab_arena_strdup(arena, real);
+        remove_leftovers(folder_of(file.place, arena));
         file.fd = lab_file_open_beside(folder_of(file.place, arena), arena, &file.temporary);
         if (file.fd >= 0 && exists && fchmod(file.fd, old.st_mode & 07777) < 0 && errno != EPERM) {
             fail(&file, err);

@@ -1,7 +1,9 @@
 /* own.c: opening without following, checking what was opened, renaming over nothing. */
 #include "base/file/own.h"
 
+#include "base/clock.h"
 #include "base/file/file.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -149,6 +152,25 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
 
 void lab_own_remove_tree(const char *path) {
     nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+static bool is_leftover(int folder, const char *name, int64_t age_s) {
+    struct stat info;
+    if (!lab_str_starts(name, LAB_FILE_TEMPORARY))
+        return false;
+    LAB_AUTO_CLOSE int fd =
+        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+           lab_clock_wall_ns() / LAB_NS_PER_S - info.st_mtim.tv_sec >= age_s &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void lab_own_remove_leftovers(int folder, int64_t age_s) {
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    LAB_AUTO_CLOSEDIR DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        if (is_leftover(folder, entry->d_name, age_s))
+            unlinkat(folder, entry->d_name, 0);
 }
 
 /* For a file system that can't refuse to replace: the name is first taken by a link to the file, or

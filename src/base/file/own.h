@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* --- opening --- */
@@ -43,6 +44,10 @@ int lab_own_remove(const char *path);
 int lab_own_remove_at(int folder, const char *name);
 /* With everything below it, as far as that is possible; links aren't followed. */
 void lab_own_remove_tree(const char *path);
+
+/* Removes temporary files (LAB_FILE_TEMPORARY) of this user that no process holds locked and that
+ * have not changed for that long: killed programs left them. */
+void lab_own_remove_leftovers(int folder, int64_t age_s);
 
 /* Renames a file or a folder, and never over anything: -1 with EEXIST. */
 int lab_own_rename_new(const char *from, const char *to);

@@ -2,13 +2,18 @@
 #include "base/file/own.h"
 
 #include "base/file/file.h"
+#include "base/file/out_dir.h"
+#include "base/file/out_file.h"
 #include "base/file/walk.h"
 
 #include "test.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool exists(const char *path) {
@@ -88,4 +93,61 @@ LAB_TEST(a_rename_replaces_nothing) {
     assert_int_equal(errno, EEXIST);
     assert_int_equal(lab_own_rename_new(test_path("a"), test_path("c")), 0);
     assert_true(exists(test_path("c")) && !exists(test_path("a")));
+}
+
+/* Starts a child that opens an output and is killed with it open. */
+static void be_killed(bool scratch) {
+    pid_t child = fork();
+    if (child == 0) {
+        struct lab_out_file file;
+        struct lab_scratch_dir dir;
+        int result = scratch ? lab_scratch_dir_open(&test_arena, &dir, NULL)
+                             : lab_out_file_open(test_path("out.csv"), &test_arena, &file, NULL);
+        if (result == 0 && scratch)
+            test_write(lab_arena_printf(&test_arena, "%s/below/file", dir.path), "");
+        _exit(result < 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(names_in(test_folder()), 1);
+}
+
+LAB_TEST(leftovers_of_an_export_go) {
+    struct lab_out_file first, second;
+    test_folder();
+    be_killed(false);
+    const char *left = test_path("%s", lab_walk_names(test_folder(), &test_arena)[0]);
+    ASSERT_OK(lab_out_file_open(test_path("out.csv"), &test_arena, &first, err));
+    assert_true(exists(left)); /* so young that it may be another host's */
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, first.temporary, old, 0), 0);
+    ASSERT_OK(lab_out_file_open(test_path("out.csv"), &test_arena, &second, err));
+    assert_false(exists(left));
+    assert_true(exists(first.temporary)); /* as old, but open */
+    ASSERT_OK(lab_out_file_finish(&first, err));
+    ASSERT_OK(lab_out_file_finish(&second, err));
+    assert_int_equal(names_in(test_folder()), 1);
+}
+
+LAB_TEST(leftovers_of_a_report_go) {
+    struct lab_scratch_dir first, second;
+    setenv("TMPDIR", test_folder(), 1);
+    be_killed(true);
+    ASSERT_OK(lab_scratch_dir_open(&test_arena, &first, err));
+    assert_int_equal(names_in(test_folder()), 1);
+    ASSERT_OK(lab_scratch_dir_open(&test_arena, &second, err));
+    assert_int_equal(names_in(test_folder()), 2);
+    lab_scratch_dir_close(&first);
+    lab_scratch_dir_close(&second);
+    assert_int_equal(names_in(test_folder()), 0);
+
+    struct lab_out_dir *dir;
+    struct lab_out_dir_spec spec = {.path = test_path("report")};
+    test_write(test_path("report/" LAB_FILE_TEMPORARY "1-0-0.tmp"), "");
+    ASSERT_OK(lab_out_dir_open(&spec, &dir, err));
+    assert_int_equal(names_in(spec.path), 0);
+    lab_out_dir_close(dir);
+    unsetenv("TMPDIR");
 }
