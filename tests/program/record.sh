@@ -131,6 +131,20 @@ wait $around
 rows term.db 'len(d) > 1'
 [ ! -e term.db-wal ] || fail "TERM: left term.db-wal"
 
+# one that runs, or was killed, keeps its name, and what holds its samples is not to be removed
+"$gpulab" record "${host[@]}" -o live.db 2>err &
+live=$!
+until [ "$("$gpulab" export live.db 2>/dev/null | wc -l)" -gt 1 ]; do sleep 0.05; done # samples are in it
+run record "${host[@]}" -o live.db -t 50ms
+expect_status 2
+expect_err "live.db exists already, and process $live has it open: name another file"
+kill -KILL $live
+wait $live 2>/dev/null
+run record "${host[@]}" -o live.db -t 50ms
+expect_status 2
+expect_err 'live.db exists already, and live.db-wal holds samples of it: name another file, and keep both'
+rows live.db 'len(d) > 0'
+
 # a terminal's Ctrl-C: alone it ends the recording, a command decides for itself
 python3 - "$gpulab" <<'END' || fail "Ctrl-C in a terminal"
 import os, pty, sys

@@ -5,10 +5,12 @@
  */
 #include "store/recording/recording_internal.h"
 
+#include "base/file/file.h"
 #include "base/file/own.h"
 #include "version.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,12 +61,39 @@ static int add_recording(struct lab_recorder *recorder, const struct lab_recorde
 
 /* --- a file of its own --- */
 
-static int fail_create(const char *path, struct lab_err *err) {
-    if (errno == EEXIST)
+/* SQLite locks this byte of the -shm file in every process that has the database open. */
+#define OPEN_BYTE 128
+
+/* A process that has the recording open; 0 = none is known. */
+static pid_t find_user(const char *path, struct lab_arena *arena) {
+    LAB_AUTO_CLOSE int fd = open(lab_arena_printf(arena, "%s-shm", path),
+                                 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = OPEN_BYTE, .l_len = 1};
+    return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+/* The samples of one that runs, or was killed, lie in the file beside it. */
+static int refuse_existing(const char *path, struct lab_arena *arena, struct lab_err *err) {
+    const char *wal = lab_arena_printf(arena, "%s-wal", path);
+    struct stat info;
+    pid_t user = find_user(path, arena);
+    if (user > 0)
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s exists already: a recording is never overwritten, name another "
-                           "file or remove it",
-                           path);
+                           "%s exists already, and process %d has it open: name another file", path,
+                           (int)user);
+    if (stat(wal, &info) == 0 && info.st_size > 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s exists already, and %s holds samples of it: name another file, and "
+                           "keep both",
+                           path, wal);
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s exists already: a recording is never overwritten, name another file",
+                       path);
+}
+
+static int fail_create(const char *path, struct lab_arena *arena, struct lab_err *err) {
+    if (errno == EEXIST)
+        return refuse_existing(path, arena, err);
     bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == EISDIR ||
                  errno == EACCES || errno == EROFS;
     return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s can't be made",
@@ -79,8 +108,8 @@ static int check_beside(const char *path, struct lab_arena *arena, struct lab_er
         const char *beside = lab_arena_printf(arena, "%s%s", path, suffixes[i]);
         if (lstat(beside, &info) == 0)
             return lab_err_set(err, LAB_ERR_USER,
-                               "%s is there without %s: it belongs to another recording; name "
-                               "another file or remove it",
+                               "%s is there without %s: it may hold samples of a recording that "
+                               "was moved; name another file",
                                beside, path);
     }
     return 0;
@@ -111,11 +140,14 @@ static int open_new(struct lab_store *store, const char *file, struct lab_err *e
 
 static int create(const char *path, const struct lab_recorder_setup *setup, struct lab_arena *arena,
                   struct lab_recorder **ret_recorder, struct lab_err *err) {
+    struct stat info;
+    if (lstat(path, &info) == 0)
+        return refuse_existing(path, arena, err);
     if (check_beside(path, arena, err) < 0)
         return -1;
     int fd = lab_own_open(path, LAB_OWN_NEW, NULL);
     if (fd < 0)
-        return fail_create(path, err);
+        return fail_create(path, arena, err);
     close(fd);
     struct lab_store *store = lab_store_new(path, "a recording", NULL);
     struct lab_recorder *recorder = new_recorder(store, setup);

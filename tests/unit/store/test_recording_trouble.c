@@ -192,7 +192,7 @@ LAB_TEST(nothing_that_is_there_is_written_over) {
     const char *wal = lab_arena_printf(&arena, "%s-wal", other);
     close(open(wal, O_WRONLY | O_CREAT, 0666));
     assert_refused(lab_recorder_create(other, &setup, &recorder, &err), LAB_ERR_USER,
-                   "belongs to another recording");
+                   "may hold samples of a recording that was moved");
     assert_int_equal(count_files(folder, false), 2);
 }
 
