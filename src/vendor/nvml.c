@@ -6,6 +6,7 @@
 
 #include "base/cond.h"
 #include "base/str.h"
+#include "vendor/ask.h"
 #include "vendor/vendor.h"
 
 #include <stdatomic.h>
@@ -102,6 +103,7 @@ static int initialise(struct lab_err *err) {
     if (lacking)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s lacks %s: the driver is too old",
                            report.path, lacking);
+    lab_ask_calling("nvmlInit_v2");
     lab_nvml_result result = nvml.nvmlInit_v2();
     if (result == LAB_NVML_SUCCESS)
         return 0;

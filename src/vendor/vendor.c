@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/str.h"
+#include "vendor/ask.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
 #include "vendor/cupti.h"
@@ -19,7 +20,8 @@
 #include <glob.h>
 #include <sys/stat.h>
 
-#define MAX_SONAMES (sizeof((struct lab_dl_library *)0)->sonames / sizeof(const char *))
+#define DRIVER_BYTES 96
+#define MAX_SONAMES  (sizeof((struct lab_dl_library *)0)->sonames / sizeof(const char *))
 
 /* --- folders --- */
 
@@ -229,13 +231,22 @@ static struct lab_vendor_library describe_of_cuda(const char *title,
     return library;
 }
 
-static const char *driver_version(struct lab_arena *arena) {
+static void ask_driver_version(void *name) {
     const struct lab_nvml *nvml = lab_nvml_open(NULL);
-    int version = lab_cuda_version();
-    char name[96] = "";
+    lab_ask_calling("nvmlSystemGetDriverVersion");
     if (nvml && nvml->nvmlSystemGetDriverVersion)
-        nvml->nvmlSystemGetDriverVersion(name, sizeof name);
-    return lab_arena_printf(arena, "%s%sCUDA %d.%d", name, *name ? ", " : "", version / 1000,
+        nvml->nvmlSystemGetDriverVersion(name, DRIVER_BYTES);
+}
+
+static const char *driver_version(struct lab_arena *arena) {
+    char *name = lab_mem_alloc(DRIVER_BYTES, 1);
+    const char *kept = "";
+    int version = lab_cuda_version();
+    if (lab_ask(ask_driver_version, name, NULL) == 0) { /* else it is the driver's for ever */
+        kept = lab_arena_strdup(arena, name);
+        lab_mem_free(name);
+    }
+    return lab_arena_printf(arena, "%s%sCUDA %d.%d", kept, *kept ? ", " : "", version / 1000,
                             version % 1000 / 10);
 }
 

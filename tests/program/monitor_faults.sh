@@ -60,6 +60,22 @@ for words in "record -o never.db" "top --json"; do
 done
 [ ! -e never.db ] || fail "a recording was begun"
 
+# --- given a driver that hangs, then whoever asks for devices says in which call, and ends ---
+while read -r call words; do
+    # shellcheck disable=SC2086 # several words
+    env HOME="$work" LD_LIBRARY_PATH="$fake" GPULAB_FAKE_NVML="gpus=2; hang=$call:90@1" GPULAB_DRIVER_LIMIT=0.2 \
+        timeout 30 "$gpulab" $words >"$work/out" 2>&1 </dev/null
+    result=$?
+    [ $result -lt 124 ] || fail "gpulab $words: status $result, $call hangs: $(cat "$work/out")"
+    grep -q "the NVIDIA driver hangs: $call has not returned for 0.2 s" "$work/out" ||
+        fail "gpulab $words: no word of $call: $(cat "$work/out")"
+done <<'END'
+nvmlInit_v2 devices
+nvmlInit_v2 advise
+nvmlInit_v2 run quick_test device=cuda:0
+nvmlDeviceGetUUID devices
+END
+
 # --- given a driver that isn't loaded yet, then an exporter says so once, and finds its GPUs later ---
 env LD_LIBRARY_PATH="$fake" GPULAB_FAKE_NVML="gpus=2; fail=nvmlInit_v2:9@1x2" \
     "$gpulab" exporter --listen 127.0.0.1:0 --interval 50ms >"$work/out" 2>"$work/err" &

@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/list.h"
 #include "device/cuda/cuda.h"
+#include "vendor/ask.h"
 #include "vendor/nvml_session.h"
 #include "vendor/visible.h"
 
@@ -36,6 +37,9 @@ static struct cuda_gpu *add(struct cuda_inventory *inventory, struct lab_arena *
 
 /* --- NVML --- */
 
+/* A function that is about to be called: should it never return, its name is known. */
+#define ASK(function) (lab_ask_calling(#function), nvml->function)
+
 static const char *nvml_text(lab_nvml_result (*get)(lab_nvml_device, char *, unsigned),
                              lab_nvml_device device, struct lab_arena *arena) {
     char text[LAB_NVML_UUID_BYTES] = "";
@@ -49,13 +53,13 @@ static void read_size(const struct lab_nvml *nvml, lab_nvml_device device, struc
     unsigned cores = 0;
     int major = 0, minor = 0;
     if (nvml->nvmlDeviceGetMemoryInfo &&
-        nvml->nvmlDeviceGetMemoryInfo(device, &memory) == LAB_NVML_SUCCESS)
+        ASK(nvmlDeviceGetMemoryInfo)(device, &memory) == LAB_NVML_SUCCESS)
         gpu->memory_bytes = (int64_t)memory.total_bytes;
     if (nvml->nvmlDeviceGetCudaComputeCapability &&
-        nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) == LAB_NVML_SUCCESS)
+        ASK(nvmlDeviceGetCudaComputeCapability)(device, &major, &minor) == LAB_NVML_SUCCESS)
         gpu->capability = 10 * major + minor;
     if (gpu->capability && nvml->nvmlDeviceGetNumGpuCores &&
-        nvml->nvmlDeviceGetNumGpuCores(device, &cores) == LAB_NVML_SUCCESS)
+        ASK(nvmlDeviceGetNumGpuCores)(device, &cores) == LAB_NVML_SUCCESS)
         gpu->sm_count = (int)cores / cores_per_sm(gpu->capability);
 }
 
@@ -63,25 +67,25 @@ static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
                      struct cuda_inventory *inventory, int parent, struct lab_arena *arena) {
     unsigned current = 0, pending = 0, slots = 0;
     if (!nvml->nvmlDeviceGetMigMode ||
-        nvml->nvmlDeviceGetMigMode(device, &current, &pending) != LAB_NVML_SUCCESS || !current)
+        ASK(nvmlDeviceGetMigMode)(device, &current, &pending) != LAB_NVML_SUCCESS || !current)
         return;
     inventory->items[parent].mig_parent = true;
     if (!nvml->nvmlDeviceGetMaxMigDeviceCount || !nvml->nvmlDeviceGetMigDeviceHandleByIndex ||
-        nvml->nvmlDeviceGetMaxMigDeviceCount(device, &slots) != LAB_NVML_SUCCESS)
+        ASK(nvmlDeviceGetMaxMigDeviceCount)(device, &slots) != LAB_NVML_SUCCESS)
         return;
     for (unsigned i = 0; i < slots; i++) {
-        lab_nvml_device instance;
+        lab_nvml_device instance = NULL;
         struct lab_nvml_attributes attributes = {0};
-        if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(device, i, &instance) != LAB_NVML_SUCCESS)
+        if (ASK(nvmlDeviceGetMigDeviceHandleByIndex)(device, i, &instance) != LAB_NVML_SUCCESS)
             continue; /* an empty slot */
         struct cuda_gpu *gpu = add(inventory, arena);
-        gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, instance, arena);
-        gpu->name = nvml_text(nvml->nvmlDeviceGetName, instance, arena);
+        gpu->uuid = nvml_text(ASK(nvmlDeviceGetUUID), instance, arena);
+        gpu->name = nvml_text(ASK(nvmlDeviceGetName), instance, arena);
         gpu->address = inventory->items[parent].address;
         gpu->capability = inventory->items[parent].capability;
         gpu->parent = parent;
         if (nvml->nvmlDeviceGetAttributes_v2 &&
-            nvml->nvmlDeviceGetAttributes_v2(instance, &attributes) == LAB_NVML_SUCCESS) {
+            ASK(nvmlDeviceGetAttributes_v2)(instance, &attributes) == LAB_NVML_SUCCESS) {
             gpu->sm_count = (int)attributes.multiprocessor_count;
             gpu->memory_bytes = (int64_t)attributes.memory_mib << 20;
         }
@@ -91,17 +95,17 @@ static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
 static void read_nvml(const struct lab_nvml *nvml, struct cuda_inventory *inventory,
                       struct lab_arena *arena) {
     unsigned count = 0;
-    nvml->nvmlDeviceGetCount_v2(&count);
+    ASK(nvmlDeviceGetCount_v2)(&count);
     for (unsigned i = 0; i < count; i++) {
-        lab_nvml_device device;
+        lab_nvml_device device = NULL;
         struct lab_nvml_pci pci = {0};
-        if (nvml->nvmlDeviceGetHandleByIndex_v2(i, &device) != LAB_NVML_SUCCESS)
+        if (ASK(nvmlDeviceGetHandleByIndex_v2)(i, &device) != LAB_NVML_SUCCESS)
             continue; /* lost, or not ours to see */
         int index = inventory->count;
         struct cuda_gpu *gpu = add(inventory, arena);
-        gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, device, arena);
-        gpu->name = nvml_text(nvml->nvmlDeviceGetName, device, arena);
-        if (nvml->nvmlDeviceGetPciInfo_v3(device, &pci) == LAB_NVML_SUCCESS)
+        gpu->uuid = nvml_text(ASK(nvmlDeviceGetUUID), device, arena);
+        gpu->name = nvml_text(ASK(nvmlDeviceGetName), device, arena);
+        if (ASK(nvmlDeviceGetPciInfo_v3)(device, &pci) == LAB_NVML_SUCCESS)
             gpu->address =
                 lab_arena_printf(arena, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
         read_size(nvml, device, gpu);
@@ -150,21 +154,56 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
     *ret_inventory = inventory;
 }
 
-void cuda_inventory_read(struct lab_arena *arena, struct cuda_inventory *ret_inventory) {
-    struct lab_err err = LAB_ERR_INIT;
+/* --- either --- */
+
+/* Of its own memory: a driver that hangs keeps it. */
+struct question {
+    struct lab_arena arena;
+    struct cuda_inventory found;
+    struct lab_err err;
+    bool has_nvml;
+};
+
+static void ask_nvml(void *opaque) {
+    struct question *question = opaque;
     unsigned generation;
-    bool has_nvml = lab_nvml_enter(&generation, &err) == 0;
-    struct cuda_inventory inventory = {0};
-    if (has_nvml) {
-        read_nvml(lab_nvml_load(NULL), &inventory, arena);
+    question->has_nvml = lab_nvml_enter(&generation, &question->err) == 0;
+    if (question->has_nvml) {
+        read_nvml(lab_nvml_load(NULL), &question->found, &question->arena);
         lab_nvml_leave();
     }
+}
+
+static void copy(const struct cuda_inventory *from, struct lab_arena *arena,
+                 struct cuda_inventory *to) {
+    for (int i = 0; i < from->count; i++) {
+        const struct cuda_gpu *gpu = &from->items[i];
+        struct cuda_gpu *copied = add(to, arena);
+        *copied = *gpu;
+        copied->uuid = lab_arena_strdup(arena, gpu->uuid);
+        copied->name = lab_arena_strdup(arena, gpu->name);
+        copied->address = lab_arena_strdup(arena, gpu->address);
+    }
+}
+
+void cuda_inventory_read(struct lab_arena *arena, struct cuda_inventory *ret_inventory) {
+    struct cuda_inventory inventory = {0};
+    struct question *question = lab_mem_alloc(1, sizeof *question);
+    struct lab_err hangs = LAB_ERR_INIT;
+    lab_arena_init(&question->arena);
+    if (lab_ask(ask_nvml, question, &hangs) < 0) {
+        *ret_inventory = (struct cuda_inventory){.why_none = lab_arena_strdup(arena, hangs.text)};
+        return;
+    }
+    copy(&question->found, arena, &inventory);
     if (!inventory.count) {
         cuda_inventory_read_proc("/proc/driver/nvidia/gpus", arena, &inventory);
         if (!inventory.count)
-            inventory.why_none =
-                has_nvml ? "the NVIDIA driver finds no GPU" : lab_arena_strdup(arena, err.text);
+            inventory.why_none = question->has_nvml ? "the NVIDIA driver finds no GPU"
+                                                    : lab_arena_strdup(arena, question->err.text);
     }
+    lab_arena_release(&question->arena);
+    lab_mem_free(question);
     *ret_inventory = inventory;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/str.h"
 #include "device/cuda/cuda.h"
+#include "vendor/ask.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -45,14 +46,39 @@ static lab_cu_result start_with(const struct lab_cuda *cuda, const char *variabl
  * left alone where the driver's answer doesn't depend on it: GPUs are found by UUID, in any order.
  * Workers are started with the order in it.
  */
-static lab_cu_result start(const struct lab_cuda *cuda, const struct lab_device_ref *ref) {
+static lab_cu_result start(const struct lab_cuda *cuda, const char *uuid) {
     static const char order[] = "CUDA_DEVICE_ORDER", visible[] = "CUDA_VISIBLE_DEVICES";
     const char *shown = getenv(visible);
-    if (ref->uuid && lab_str_starts(ref->uuid, "MIG-"))
-        return start_with(cuda, visible, ref->uuid);
+    if (uuid && lab_str_starts(uuid, "MIG-"))
+        return start_with(cuda, visible, uuid);
     if (shown && strpbrk(shown, "0123456789"))
         return start_with(cuda, order, "PCI_BUS_ID");
     return cuda->cuInit(0);
+}
+
+struct starting { /* a driver that hangs keeps it */
+    const struct lab_cuda *cuda;
+    char *uuid;
+    lab_cu_result result;
+};
+
+static void ask_start(void *opaque) {
+    struct starting *starting = opaque;
+    lab_ask_calling("cuInit");
+    starting->result = start(starting->cuda, starting->uuid);
+}
+
+static int start_within_limit(const struct lab_cuda *cuda, const struct lab_device_ref *ref,
+                              struct lab_err *err) {
+    struct starting *starting = lab_mem_alloc(1, sizeof *starting);
+    *starting = (struct starting){.cuda = cuda};
+    starting->uuid = ref->uuid ? lab_mem_strdup(ref->uuid) : NULL;
+    if (lab_ask(ask_start, starting, err) < 0)
+        return -1;
+    int status = cuda_check(starting->result, "cuInit", err);
+    lab_mem_free(starting->uuid);
+    lab_mem_free(starting);
+    return status;
 }
 
 static int initialise(const struct lab_cuda *cuda, const struct lab_device_ref *ref,
@@ -71,7 +97,7 @@ static int initialise(const struct lab_cuda *cuda, const struct lab_device_ref *
     pthread_mutex_lock(&lock);
     int status = 0;
     if (!initialised) {
-        status = cuda_check(start(cuda, ref), "cuInit", err);
+        status = start_within_limit(cuda, ref, err);
         initialised = status == 0;
     }
     pthread_mutex_unlock(&lock);
