@@ -114,8 +114,31 @@ static void add_nodes(struct lab_doc *doc, const struct lab_machine *machine) {
     lab_doc_end(doc);
 }
 
-static void add_distances(struct lab_doc *doc, const struct lab_machine *machine) {
+/* Nodes side by side, so that the table fits 80 columns however many there are. */
+#define DISTANCES_ABREAST 10
+
+static void add_distances_to(struct lab_doc *doc, const struct lab_machine *machine, int first,
+                             int end) {
     struct lab_arena *arena = lab_doc_arena(doc);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, DISTANCES_ABREAST + 1, sizeof *columns);
+    columns[0] = (struct lab_doc_column){NULL, "From", LAB_UNIT_COUNT};
+    for (int j = first; j < end; j++)
+        columns[j - first + 1] = (struct lab_doc_column){
+            NULL, lab_arena_printf(arena, "to %d", machine->nodes[j].number), LAB_UNIT_FIGURE};
+    lab_doc_rows(doc, NULL, NULL, columns, end - first + 1);
+    for (int i = 0; i < machine->node_count; i++) {
+        lab_doc_figure(doc, machine->nodes[i].number);
+        for (int j = first; j < end; j++) {
+            int distance = lab_machine_distance(machine, i, j);
+            if (distance > 0)
+                lab_doc_cell(doc, "%d", distance);
+            else
+                lab_doc_cell(doc, "?");
+        }
+    }
+}
+
+static void add_distances(struct lab_doc *doc, const struct lab_machine *machine) {
     int count = machine->node_count;
     bool known = false;
     for (int i = 0; i < count; i++)
@@ -128,24 +151,11 @@ static void add_distances(struct lab_doc *doc, const struct lab_machine *machine
         lab_doc_text(doc, LAB_DOC_PLAIN, "Distances between NUMA nodes are unknown");
         return;
     }
-    struct lab_doc_column *columns = lab_arena_alloc(arena, (size_t)count + 1, sizeof *columns);
-    columns[0] = (struct lab_doc_column){NULL, "From", LAB_UNIT_COUNT};
-    for (int j = 0; j < count; j++)
-        columns[j + 1] = (struct lab_doc_column){
-            NULL, lab_arena_printf(arena, "to %d", machine->nodes[j].number), LAB_UNIT_FIGURE};
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Distances between NUMA nodes (10 = "
                                                          "local)"});
-    lab_doc_rows(doc, NULL, NULL, columns, count + 1);
-    for (int i = 0; i < count; i++) {
-        lab_doc_figure(doc, machine->nodes[i].number);
-        for (int j = 0; j < count; j++) {
-            int distance = lab_machine_distance(machine, i, j);
-            if (distance > 0)
-                lab_doc_cell(doc, "%d", distance);
-            else
-                lab_doc_cell(doc, "?");
-        }
-    }
+    for (int first = 0; first < count; first += DISTANCES_ABREAST)
+        add_distances_to(doc, machine, first,
+                         first + DISTANCES_ABREAST < count ? first + DISTANCES_ABREAST : count);
     lab_doc_end(doc);
 }
 

@@ -71,6 +71,37 @@ expect_err 'cuda:0: this machine is recorded'
 run devices --topology tests/fixtures/8gpu.xml --json
 json 'd["libraries"] == []'
 
+# as many NUMA nodes as the largest machines have: every table fits
+python3 - >"$work/many.xml" <<'END'
+count = 70
+def set_of(bits):
+    words = [f"0x{bits >> 32 * i & 0xffffffff:08x}" for i in range(3)]
+    text = ",".join(reversed(words))
+    return "".join(f' {k}{n}="{text}"' for n in ("cpuset", "nodeset") for k in ("", "complete_"))
+print('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">')
+print(f'<object type="Machine" os_index="0"{set_of((1 << count) - 1)} gp_index="1">')
+for i in range(count):
+    for k, (kind, end) in enumerate((("Package", ">"), ("NUMANode", ' local_memory="1073741824"/>'),
+                                     ("Core", ">"), ("PU", "/></object></object>"))):
+        print(f'<object type="{kind}" os_index="{i}"{set_of(1 << i)} gp_index="{4 * i + k + 2}"{end}')
+print(f'</object><distances2 type="NUMANode" nbobjs="{count}" kind="5" name="NUMALatency" indexing="os">')
+def numbers(tag, values):
+    for i in range(0, len(values), 10):
+        text = " ".join(map(str, values[i:i + 10])) + " "
+        print(f'<{tag} length="{len(text)}">{text}</{tag}>')
+numbers("indexes", range(count))
+numbers("u64values", [10 if i == j else 20 for i in range(count) for j in range(count)])
+print("</distances2></topology>")
+END
+for words in "" --map; do
+    # shellcheck disable=SC2086 # no word at all
+    COLUMNS=80 run devices --topology "$work/many.xml" $words
+    expect_status 0
+    [ "$(wc -L <"$work/out")" -le 80 ] || fail "$what: $(wc -L <"$work/out") columns"
+done
+run devices --topology "$work/many.xml" --json
+json 'len(d["machine"]["nodes"]) == 70'
+
 # the same in ASCII, line for line as wide
 LC_ALL=C COLUMNS=80 run devices --topology tests/fixtures/8gpu.xml --map
 if LC_ALL=C grep -q '[^ -~]' "$work/out"; then
