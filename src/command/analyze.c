@@ -272,7 +272,8 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     const struct analyze_config *config = call->config;
     if (config->markdown && call->console->json)
         return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
-    if (lab_doc_check_output(config->output, err) < 0)
+    if (lab_doc_check_output(config->output, err) < 0 ||
+        lab_command_check_output(call, config->output, err) < 0)
         return -1;
     if (call->word_count == 0) {
         list_analyses(call);
@@ -294,7 +295,7 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
         status = lab_analysis_run(analysis, keys, &input, call->arena, &result, err);
     if (status == 0)
         status = lab_doc_output(lab_report_analysis(analysis->name, &result, call->arena),
-                                call->console, config->markdown, config->output, call->arena, err);
+                                call->console, config->markdown, config->output, err);
     if (status == 0 && config->charts)
         status = draw_charts(call, config->charts, &result, err);
     if (status == 0 && config->fail)

@@ -4,6 +4,8 @@
  */
 #include "command/command.h"
 
+#include "base/file/out_file.h"
+#include "base/file/walk.h"
 #include "base/log.h"
 #include "device/device.h"
 
@@ -170,6 +172,19 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
     else
         lab_err_set(err, LAB_ERR_USER, "unknown command '%s': use %s", name, list.text);
     return NULL;
+}
+
+int lab_command_check_output(const struct lab_command_call *call, const char *path,
+                             struct lab_err *err) {
+    struct lab_walk_seen read = {0};
+    if (!path)
+        return 0;
+    for (int i = 0; i < call->word_count; i++)
+        lab_walk_again(&read, call->words[i], call->arena);
+    if (lab_walk_again(&read, path, call->arena))
+        return lab_err_set(err, LAB_ERR_USER, "%s is what is read: name another file to write",
+                           path);
+    return lab_out_file_check(path, err);
 }
 
 int lab_command_main(int argc, char **argv) {

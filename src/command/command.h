@@ -82,6 +82,11 @@ const char *lab_command_device(const struct lab_command_call *call);
 /* Says which device is used, where --device names several. */
 void lab_command_note_devices(const struct lab_command_call *call, int count, const char *used);
 
+/* Fails where the output file (NULL = none) is one of the words, which are read, or is none that
+ * can be replaced. */
+int lab_command_check_output(const struct lab_command_call *call, const char *path,
+                             struct lab_err *err);
+
 /* Completion of those that take a study's name, and its keys. */
 const char *const *lab_command_studies(struct lab_arena *arena);
 const struct lab_option *lab_command_study_keys(const char *word, struct lab_arena *arena);

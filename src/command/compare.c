@@ -149,7 +149,7 @@ static int compare(const struct lab_command_call *call, struct lab_compare_repor
     if (turns)
         lab_turn_process_add(doc, turns);
     const struct compare_config *config = call->config;
-    return lab_doc_output(doc, call->console, config->markdown, config->output, call->arena, err);
+    return lab_doc_output(doc, call->console, config->markdown, config->output, err);
 }
 
 static int compare_commands(const struct lab_command_call *call, struct lab_compare_report *report,
@@ -187,7 +187,8 @@ static int compare_run(const struct lab_command_call *call, int *ret_status, str
     if (baselines)
         return baselines < 0 ? -1 : 0;
     if (read_limit(config->fail_above, &report.fail_above, err) < 0 ||
-        lab_doc_check_output(config->output, err) < 0)
+        lab_doc_check_output(config->output, err) < 0 ||
+        lab_command_check_output(call, config->output, err) < 0)
         return -1;
     if (call->rest)
         return compare_commands(call, &report, ret_status, err);

@@ -5,7 +5,7 @@
 #include "command/command.h"
 
 #include "base/clock.h"
-#include "base/file/file.h"
+#include "base/file/out_file.h"
 #include "base/tty/stop.h"
 #include "load/programs.h"
 #include "top/top_screen.h"
@@ -53,7 +53,7 @@ static int write_summary(const struct lab_command_call *call, const struct lab_t
                          const struct lab_top_view *view, const char *path, struct lab_err *err) {
     LAB_AUTO(str, text);
     lab_top_summary(history, view, true, &text);
-    int result = lab_file_write_atomic(path, text.text, text.length, err);
+    int result = lab_out_file_save(path, text.text, text.length, err);
     if (result == 0 && !call->console->quiet)
         lab_console_say("summary: %s", path);
     return result;
@@ -195,7 +195,9 @@ static int check(const struct lab_command_call *call, struct lab_err *err) {
                            "--device chooses what to sample; a recording shows all that it holds");
     if (!file && config->at_s > 0)
         return lab_err_set(err, LAB_ERR_USER, "--at is a time in a recording: name its file");
-    return 0;
+    if (lab_command_check_output(call, config->summary, err) < 0)
+        return -1;
+    return lab_command_check_output(call, config->png, err);
 }
 
 static int top_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {

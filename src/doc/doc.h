@@ -207,8 +207,7 @@ void lab_doc_write(const struct lab_doc *doc, const char *format, struct lab_sty
 /* --output of a command: LAB_ERR_USER where the path ends like no format; NULL = fits. */
 int lab_doc_check_output(const char *path, struct lab_err *err);
 /* As a file that appears whole or not at all, in the format that its name ends in. */
-int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
-                 struct lab_err *err);
+int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_err *err);
 /* What programs are given: a map. */
 struct lab_value *lab_doc_value(const struct lab_doc *doc, struct lab_arena *arena);
 /* As the console wants it: JSON, or text in its style. */
@@ -216,7 +215,7 @@ void lab_doc_print(const struct lab_doc *doc, const struct lab_console *console)
 void lab_doc_print_markdown(const struct lab_doc *doc, const struct lab_console *console);
 /* Into the file of --output; without one (NULL) on the console. */
 int lab_doc_output(const struct lab_doc *doc, const struct lab_console *console, bool markdown,
-                   const char *path, struct lab_arena *arena, struct lab_err *err);
+                   const char *path, struct lab_err *err);
 
 /* Text in Markdown, whatever signs are in it. '_' within a word is none. */
 void lab_doc_add_escaped(const char *text, struct lab_str *out);

@@ -15,19 +15,11 @@ int lab_doc_check_output(const char *path, struct lab_err *err) {
                        list.text);
 }
 
-int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
-                 struct lab_err *err) {
+int lab_doc_save(const struct lab_doc *doc, const char *path, struct lab_err *err) {
     static const struct lab_style style = {.columns = 100, .unicode = true};
-    struct lab_out_file file;
     LAB_AUTO(str, text);
     lab_doc_write(doc, path, style, &text);
-    if (lab_out_file_open(path, arena, &file, err) < 0)
-        return -1;
-    if (lab_out_file_write(&file, text.text, text.length, err) < 0) {
-        lab_out_file_drop(&file);
-        return -1;
-    }
-    return lab_out_file_finish(&file, err);
+    return lab_out_file_save(path, text.text, text.length, err);
 }
 
 void lab_doc_print_markdown(const struct lab_doc *doc, const struct lab_console *console) {
@@ -37,9 +29,9 @@ void lab_doc_print_markdown(const struct lab_doc *doc, const struct lab_console 
 }
 
 int lab_doc_output(const struct lab_doc *doc, const struct lab_console *console, bool markdown,
-                   const char *path, struct lab_arena *arena, struct lab_err *err) {
+                   const char *path, struct lab_err *err) {
     if (path)
-        return lab_doc_save(doc, path, arena, err);
+        return lab_doc_save(doc, path, err);
     if (markdown)
         lab_doc_print_markdown(doc, console);
     else

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/out_dir.h"
+#include "base/file/out_file.h"
 #include "base/file/own.h"
 #include "base/list.h"
 #include "base/subprocess.h"
@@ -216,7 +218,7 @@ static int save_drawn(const struct lab_chart *chart, const char *path, struct la
     if (result == 0)
         result = lab_file_read(drawn, PICTURE_MAX_BYTES, arena, &picture, &length, err);
     if (result == 0)
-        result = lab_file_replace(path, picture, length, err);
+        result = lab_out_file_save(path, picture, length, err);
     lab_scratch_dir_close(&scratch);
     return result;
 }
@@ -227,5 +229,5 @@ int lab_plot_save(const struct lab_chart *chart, const char *path, struct lab_er
     if (!lab_str_ends(path, ".svg"))
         return save_drawn(chart, path, &arena, err);
     lab_plot_svg(chart, (struct lab_plot_view){0}, &svg);
-    return lab_file_replace(path, svg.text, svg.length, err);
+    return lab_out_file_save(path, svg.text, svg.length, err);
 }

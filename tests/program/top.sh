@@ -57,6 +57,18 @@ expect_status 2
 expect_err 'name its file'
 run top --interval 0
 expect_status 2
+"$gpulab" record --device cpu -i 20ms -t 50ms -o small.db 2>/dev/null
+cp small.db other.db
+while read -r input output; do
+    for option in --summary --png; do
+        run top "$input" --once $option "$output"
+        expect_status 2
+        expect_err "$output is (what is read|a database, .* never overwritten): name another file"
+    done
+done <<<'monday.json monday.json
+small.db small.db
+small.db other.db'
+cmp small.db other.db || fail "top wrote over a recording"
 run top monday.json --once --summary no/such/folder.txt
 expect_status 2
 expect_err 'no/such/folder.txt'

@@ -34,14 +34,36 @@ static void remove_leftovers(const char *folder) {
         lab_own_remove_leftovers(fd, LEFTOVER_S);
 }
 
+static bool is_database(const char *path) {
+    static const char head[] = "SQLite format 3";
+    char bytes[sizeof head];
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes &&
+           memcmp(bytes, head, sizeof head) == 0;
+}
+
+int lab_out_file_check(const char *path, struct lab_err *err) {
+    struct stat old;
+    if (stat(path, &old) < 0)
+        return 0;
+    if (S_ISDIR(old.st_mode))
+        return lab_err_set(err, LAB_ERR_USER, "%s is a directory: give the file's name as well",
+                           path);
+    if (S_ISREG(old.st_mode) && is_database(path))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is a database, such as a study's or a recording, which is never "
+                           "overwritten: name another file",
+                           path);
+    return 0;
+}
+
 int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_file *ret_file,
                       struct lab_err *err) {
     struct lab_out_file file = {.path = path, .place = path, .fd = -1};
     struct stat old;
+    if (lab_out_file_check(path, err) < 0)
+        return -1;
     bool exists = stat(path, &old) == 0;
-    if (exists && S_ISDIR(old.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is a directory: give the file's name as well",
-                           path);
     if (exists && !S_ISREG(old.st_mode)) {
         file.fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     } else {
@@ -79,6 +101,18 @@ int lab_out_file_finish(struct lab_out_file *file, struct lab_err *err) {
     int result = file->temporary && put_in_place(file) < 0 ? fail(file, err) : 0;
     lab_out_file_drop(file);
     return result;
+}
+
+int lab_out_file_save(const char *path, const char *bytes, size_t length, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    struct lab_out_file file;
+    if (lab_out_file_open(path, &arena, &file, err) < 0)
+        return -1;
+    if (lab_out_file_write(&file, bytes, length, err) < 0) {
+        lab_out_file_drop(&file);
+        return -1;
+    }
+    return lab_out_file_finish(&file, err);
 }
 
 void lab_out_file_drop(struct lab_out_file *file) {
