@@ -1,18 +1,12 @@
 /* plot_data.c: a chart's values as CSV, for other programs that draw. */
 #include "plot/plot_internal.h"
 
+#include "base/tty/safe_text.h"
+
 #include <math.h>
-#include <string.h>
 
 static void add_text(struct lab_str *out, const char *text) {
-    lab_str_add(out, "\"");
-    for (const char *c = text ? text : ""; *c; c++)
-        lab_str_add_bytes(out,
-                          (unsigned char)*c < ' ' ? " "
-                          : *c == '"'             ? "\"\""
-                                                  : c,
-                          *c == '"' ? 2 : 1);
-    lab_str_add(out, "\"");
+    lab_safe_text_add_csv(out, text ? text : "", true);
 }
 
 static void add_value(struct lab_str *out, double value) {

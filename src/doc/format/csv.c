@@ -1,36 +1,19 @@
 /*
  * csv.c: rows as CSV: a header line, RFC 4180's quotes where they are needed, lines that end with a
- * line feed. What there is none of is an empty field; lists and maps are JSON.
+ * line feed. What there is none of is an empty field; lists and maps are JSON. A text that a
+ * spreadsheet would compute has a "'" before it.
  */
 #include "base/json.h"
+#include "base/tty/safe_text.h"
 #include "doc/doc.h"
 
 #include <math.h>
-#include <string.h>
-
-static void add_field(const char *text, struct lab_str *out) {
-    size_t plain = strcspn(text, ",\"\r\n");
-    if (!text[plain]) {
-        lab_str_add_bytes(out, text, plain);
-        return;
-    }
-    lab_str_add(out, "\"");
-    for (; *text; text++) {
-        plain = strcspn(text, "\"");
-        lab_str_add_bytes(out, text, plain);
-        text += plain;
-        if (!*text)
-            break;
-        lab_str_add(out, "\"\"");
-    }
-    lab_str_add(out, "\"");
-}
 
 static void add_value(const struct lab_value *value, struct lab_str *out) {
     LAB_AUTO(str, text);
     if (value->type != LAB_VALUE_NULL)
         lab_json_write(value, 0, &text);
-    add_field(value->type == LAB_VALUE_STRING ? value->string : text.text, out);
+    lab_safe_text_add_csv(out, value->type == LAB_VALUE_STRING ? value->string : text.text, false);
 }
 
 static void csv_cell(const struct lab_doc_cell *cell, const struct lab_doc_column *column,
@@ -42,7 +25,7 @@ static void csv_cell(const struct lab_doc_cell *cell, const struct lab_doc_colum
     else if (cell->exact)
         lab_str_add_decimal(out, cell->count, cell->decimals);
     else if (lab_unit_is_words(column->unit) || isnan(cell->value))
-        add_field(cell->text ? cell->text : "", out);
+        lab_safe_text_add_csv(out, cell->text ? cell->text : "", false);
     else
         lab_str_add_double(out, lab_unit_scaled(cell->value, column->unit));
 }

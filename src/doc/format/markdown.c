@@ -4,6 +4,8 @@
  */
 #include "doc/block.h"
 
+#include "base/tty/safe_text.h"
+
 #include <string.h>
 
 static void add_heading(struct lab_doc_writer *writer, const char *title) {
@@ -199,8 +201,10 @@ static void markdown_write(const struct lab_doc *doc, struct lab_style style, st
                                  ? lab_arena_printf(&arena, "%s (simulated)", section->title)
                                  : section->title);
     lab_doc_write_blocks(&writer, doc->root.first);
+    for (char *kept = text.text; (kept = strchr(kept, LAB_TEXT_KEPT));)
+        *kept = ' ';
     /* without a title the first block stands at the top */
-    lab_str_add(out, text.text + (*text.text == '\n'));
+    lab_safe_text_add(out, text.text + (*text.text == '\n'));
 }
 
 const struct lab_doc_format lab_doc_format_markdown = {

@@ -282,6 +282,38 @@ LAB_TEST(rows_are_written_one_by_one) {
         "{\"name\": null, \"time_ms\": null, \"n\": -9223372036854775808, \"of, all\": true}\n");
 }
 
+/* Given texts of a hostile database, then nothing steers a terminal or a spreadsheet. */
+LAB_TEST(hostile_texts_are_harmless) {
+    static const struct {
+        const char *text, *csv, *markdown;
+    } cases[] = {
+        {"a\033[31mb\x9b"
+         "c",
+         "a?[31mb?c", "a?\\[31mb?c"},
+        {"x\xe2\x80\xaey", "x?y", "x?y"},
+        {"=1+1", "'=1+1", "=1+1"},
+        {"@SUM(A1)", "'@SUM(A1)", "@SUM(A1)"},
+        {"+cmd,\"x\"", "\"'+cmd,\"\"x\"\"\"", "+cmd,\"x\""},
+        {"-cmd", "'-cmd", "-cmd"},
+        {"-1.5", "-1.5", "-1.5"},
+        {"-", "-", "-"},
+        {"\xc3\xa4 \xe2\x80\x93", "\xc3\xa4 \xe2\x80\x93", "\xc3\xa4 \xe2\x80\x93"},
+    };
+    static const struct lab_doc_column column[] = {{"t", "T"}};
+    struct given *g = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_doc_stream stream;
+        lab_str_clear(&g->text);
+        lab_doc_stream_begin(&stream, lab_doc_row_format_find("csv"), column, 1, &g->text);
+        lab_doc_stream_add(&stream, lab_cell_text(cases[i].text));
+        assert_string_equal(g->text.text, lab_arena_printf(&g->arena, "t\n%s\n", cases[i].csv));
+        struct lab_doc *doc = lab_doc_open(cases[i].text, &g->arena);
+        lab_str_clear(&g->text);
+        lab_doc_write(doc, "markdown", wide, &g->text);
+        assert_string_equal(g->text.text, lab_arena_printf(&g->arena, "# %s\n", cases[i].markdown));
+    }
+}
+
 LAB_TEST(a_document_is_written_as_it_goes) {
     struct given *g = *state;
     struct lab_doc_tree tree = {.out = &g->text};
