@@ -238,6 +238,11 @@ static int find_items(struct lab_study *study, struct lab_arena *arena, struct l
     for (int i = 0; i < plan->run_count; i++)
         planned[i] = &plan->runs[i];
     qsort(planned, (size_t)plan->run_count, sizeof *planned, by_identity);
+    if (study->run_count != plan->run_count)
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "%s holds %d runs, but its plan has %d: start over with "
+                           "experiment.resume=false",
+                           study->folder.path, study->run_count, plan->run_count);
     study->items = lab_arena_alloc(arena, (size_t)study->run_count, sizeof *study->items);
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_run *run = &study->runs[i];

@@ -57,6 +57,16 @@ rmdir "$folder/results.json"
 run run "${words[@]}"
 expect_status 0
 
+# the row of a run is gone: said, and nothing is begun
+sleeps 0.01,0.02 lacking
+env GPULAB_FAILPOINT=after-commit "$gpulab" run "${words[@]}" >/dev/null 2>&1
+python3 -c 'import sqlite3, sys
+sqlite3.connect(sys.argv[1], isolation_level=None).execute("DELETE FROM run WHERE number = 1")' lacking/*/*/*/study.db
+run run "${words[@]}"
+expect_status 1
+expect_one_line
+expect_err "lacking/.* holds 1 runs, but its plan has 2: start over with experiment.resume=false"
+
 # a file may not grow (ulimit -f, here 20 kB): an error as of a full disk, and nothing is left behind
 sleeps 0.01 limited
 what="gpulab run, under ulimit -f"
