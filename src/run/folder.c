@@ -101,14 +101,18 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     return same && left > 0;
 }
 
+/* Whether the runner has ended that a lock names; of another host nobody knows. */
+static bool is_gone(const struct lab_holder *holder) {
+    struct lab_holder self;
+    lab_holder_self("", "", &self);
+    return holder->pid > 0 && holder->pid <= INT_MAX && strcmp(holder->host, self.host) == 0 &&
+           kill((pid_t)holder->pid, 0) < 0 && errno == ESRCH;
+}
+
 /* What a runner that was killed together with its worker has left, a program of the user's; 0 =
  * none. */
 static pid_t find_left(const struct lab_holder *holder) {
-    struct lab_holder self;
-    lab_holder_self("", "", &self);
-    bool gone = holder->pid > 0 && holder->pid <= INT_MAX && strcmp(holder->host, self.host) == 0 &&
-                kill((pid_t)holder->pid, 0) < 0 && errno == ESRCH;
-    return gone ? lab_children_find_left((pid_t)holder->pid) : 0;
+    return is_gone(holder) ? lab_children_find_left((pid_t)holder->pid) : 0;
 }
 
 static int refuse_held(int fd, const char *path, struct lab_err *err) {
@@ -123,6 +127,12 @@ static int refuse_held(int fd, const char *path, struct lab_err *err) {
             "%s is locked by process %d, which outlived its runner, %s: end it (kill "
             "%d), or start another with experiment.resume=false",
             path, (int)left, text.text, (int)left);
+    if (is_gone(&holder))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is locked by another process, though its runner has ended: %s; find "
+                           "it with 'fuser %s/" FOLDER_LOCK "', or start another with "
+                           "experiment.resume=false",
+                           path, text.text, path);
     return lab_err_set(err, LAB_ERR_USER,
                        "%s is in use by %s: wait for it, or start another with "
                        "experiment.resume=false",
@@ -444,8 +454,13 @@ void lab_folder_close(struct lab_folder *folder) {
     *folder = LAB_FOLDER_INIT;
 }
 
+/* Whoever can read the lock's file can lock it, too: that makes no runner of him. */
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder) {
     LAB_AUTO(str, lock);
+    struct lab_holder holder;
     lab_str_printf(&lock, "%s/" FOLDER_LOCK, path);
-    return lab_lock_held(lock.text, ret_holder);
+    bool held = lab_lock_held(lock.text, &holder) && (!is_gone(&holder) || find_left(&holder));
+    if (ret_holder)
+        *ret_holder = held ? holder : (struct lab_holder){0};
+    return held;
 }

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/file/own.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <time.h>
 
 static struct lab_folder_request request(bool resume) {
@@ -335,6 +337,20 @@ LAB_TEST(a_held_one_is_refused_and_says_by_whom) {
     assert_true(folder.resumed);
     assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
     lab_folder_close(&folder);
+}
+
+LAB_TEST(who_only_locks_the_file_is_no_runner) {
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct lab_folder_request wanted = request(true);
+    struct other other = start_other(open_and_keep, &wanted);
+    kill_other(&other);
+    int reader = open(in_study("2026-11-14/10-00-00/lock"), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(reader, LOCK_EX | LOCK_NB), 0);
+    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
+                   "though its runner has ended");
+    close(reader);
 }
 
 LAB_TEST(one_that_is_just_being_made_is_found) {
