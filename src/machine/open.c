@@ -9,6 +9,7 @@
 #include "machine/topology.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +49,19 @@ static void leave_out_forbidden_cpus(hwloc_topology_t hwloc) {
     hwloc_bitmap_free(mine);
 }
 
+/* hwloc asks for a process's CPUs again and again, with ever more room, until it gets them. */
+static int check_affinity(struct lab_err *err) {
+    unsigned long cpus[1024];
+    if (sched_getaffinity(0, sizeof cpus, (cpu_set_t *)cpus) < 0 && errno != EINVAL)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno,
+                                 "the CPUs of this process can't be read (sched_getaffinity; a "
+                                 "container's seccomp profile can deny it)");
+    return 0;
+}
+
 static int load_this_machine(struct topology *topology, bool cores_alone, struct lab_err *err) {
+    if (check_affinity(err) < 0)
+        return -1;
     if (hwloc_topology_init(&topology->hwloc) < 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
     topology_keep_types(topology->hwloc);
