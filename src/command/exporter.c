@@ -205,7 +205,8 @@ static void say_where(const struct exporter *exporter) {
 
 static int start_http(struct exporter *exporter, const struct lab_http_page *pages,
                       struct lab_err *err) {
-    struct lab_http_setup setup = {.fd = exporter->place.fd, .pages = pages};
+    struct lab_http_setup setup = {
+        .fd = exporter->place.fd, .pages = pages, .loopback = exporter->place.loopback};
     exporter->place.fd = -1;
     return lab_http_open(&setup, &exporter->http, err);
 }

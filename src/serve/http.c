@@ -15,7 +15,9 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,7 +39,8 @@ struct lab_http {
     const struct lab_http_page *pages;
     struct MHD_Response **ready; /* by page; NULL = to be written */
     int page_count;
-    struct MHD_Response *not_found, *not_allowed;
+    struct MHD_Response *not_found, *not_allowed, *not_here;
+    bool loopback;
     int64_t lifetime_ns;
     int connections, per_address;
     struct guest *oldest, *youngest;
@@ -178,6 +181,24 @@ static struct MHD_Response *page_response(struct lab_http *http, int page) {
     return http->ready[page];
 }
 
+/*
+ * Whether a request for this Host means this machine. A browser sends the name of the page that
+ * asks, whatever address that name is given later (DNS rebinding); no page has an address as its
+ * name that isn't its own. Prometheus and curl send what they were told.
+ */
+static bool is_here(const char *host) {
+    char name[256], own[256] = "";
+    unsigned char address[16];
+    bool six = *host == '[';
+    size_t length = six ? strcspn(host, "]") - 1 : strcspn(host, ":");
+    if (length >= sizeof name)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)length, host + six);
+    gethostname(own, sizeof own - 1);
+    return inet_pton(six ? AF_INET6 : AF_INET, name, address) == 1 ||
+           strcasecmp(name, "localhost") == 0 || strcasecmp(name, own) == 0;
+}
+
 static enum MHD_Result answer(void *state, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *body,
                               size_t *body_size, void **request) {
@@ -186,6 +207,10 @@ static enum MHD_Result answer(void *state, struct MHD_Connection *connection, co
     (void)body_size;
     (void)request;
     struct lab_http *http = state;
+    const char *host =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    if (http->loopback && host && !is_here(host))
+        return MHD_queue_response(connection, MHD_HTTP_FORBIDDEN, http->not_here);
     int page = LAB_FIND(http->pages, http->page_count, path, path);
     if (page < 0)
         return MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, http->not_found);
@@ -229,9 +254,11 @@ int lab_http_open(const struct lab_http_setup *setup, struct lab_http **ret_http
     http->per_address = setup->per_address ? setup->per_address : PER_ADDRESS;
     http->not_found = make_message("There is no such page; the measurements are at /metrics.\n");
     http->not_allowed = make_message("Pages here can be read only: GET or HEAD.\n");
+    http->not_here = make_message("Ask for localhost or an address: this port is this host's.\n");
+    http->loopback = setup->loopback;
     if (http->not_allowed)
         MHD_add_response_header(http->not_allowed, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    if (http->not_found && http->not_allowed)
+    if (http->not_found && http->not_allowed && http->not_here)
         http->daemon = start(http, setup->fd);
     if (!http->daemon) {
         close(setup->fd);
@@ -252,6 +279,8 @@ void lab_http_close(struct lab_http *http) {
         MHD_destroy_response(http->not_found);
     if (http->not_allowed)
         MHD_destroy_response(http->not_allowed);
+    if (http->not_here)
+        MHD_destroy_response(http->not_here);
     lab_mem_free(http->ready);
     lab_mem_free(http);
 }

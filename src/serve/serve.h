@@ -89,9 +89,11 @@ struct lab_http_page {
 struct lab_http_setup {
     int fd; /* from lab_listen_open; the server closes it, also on failure */
     const struct lab_http_page *pages; /* outlives the server */
-    int64_t lifetime_ns;               /* 0 = 10 s */
-    int connections;                   /* 0 = 256 */
-    int per_address;                   /* 0 = 64 */
+    bool loopback;       /* answers only those who ask for localhost, this host or an address: a
+                            page of the web that has its name point here gets 403 */
+    int64_t lifetime_ns; /* 0 = 10 s */
+    int connections;     /* 0 = 256 */
+    int per_address;     /* 0 = 64 */
 };
 
 int lab_http_open(const struct lab_http_setup *setup, struct lab_http **ret_http,

@@ -129,6 +129,31 @@ LAB_TEST(pages_can_be_read_and_nothing_else) {
     lab_http_close(f.http);
 }
 
+/* Given a server for this host alone, then a name that was made to point here is refused. */
+LAB_TEST(a_name_of_the_web_is_not_answered) {
+    static const struct {
+        const char *host, *start;
+    } cases[] = {
+        {"Host: localhost\r\n", "HTTP/1.1 200"},
+        {"Host: LocalHost:9400\r\n", "HTTP/1.1 200"},
+        {"Host: 127.0.0.1:9400\r\n", "HTTP/1.1 200"},
+        {"Host: [::1]:9400\r\n", "HTTP/1.1 200"},
+        {"Host: evil.example\r\n", "HTTP/1.1 403"},
+        {"Host: localhost.evil:80\r\n", "HTTP/1.1 403"},
+        {"Host: [::1\r\n", "HTTP/1.1 200"},
+        {"Host: []\r\n", "HTTP/1.1 403"},
+        {"Host: \r\n", "HTTP/1.1 403"},
+    };
+    struct fixture f;
+    fixture_open(&f, (struct lab_http_setup){.loopback = true});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_answer(
+            &f, lab_arena_printf(&test_arena, "GET /metrics HTTP/1.1\r\n%s\r\n", cases[i].host),
+            cases[i].start, "");
+    assert_answer(&f, "GET /metrics HTTP/1.0\r\n\r\n", "HTTP/1.1 200", "");
+    lab_http_close(f.http);
+}
+
 LAB_TEST(a_page_is_written_once_for_all_who_ask_until_it_changes) {
     struct fixture f;
     fixture_open(&f, (struct lab_http_setup){0});
