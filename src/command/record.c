@@ -144,7 +144,9 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
     struct stat file;
     LAB_AUTO(str, text);
     lab_str_printf(&text, "%s: %.1f s, %lld samples", request->path, seconds_of(session),
-                   (long long)session->summary.ticks);
+                   (long long)(session->summary.ticks - session->lost));
+    if (session->lost)
+        lab_str_printf(&text, ", %lld lost", (long long)session->lost);
     if (session->sampled.missed || session->sampled.dropped)
         lab_str_printf(&text, ", %lld missed",
                        (long long)(session->sampled.missed + session->sampled.dropped));
@@ -189,7 +191,8 @@ static void print_json(const struct lab_command_call *call,
     lab_value_set_string(arena, map, "recording", request->path);
     lab_value_set_float(arena, map, "duration_s", seconds_of(session));
     lab_value_set_float(arena, map, "interval_s", (double)request->interval_ns / LAB_NS_PER_S);
-    lab_value_set_int(arena, map, "samples", session->summary.ticks);
+    lab_value_set_int(arena, map, "samples", session->summary.ticks - session->lost);
+    lab_value_set_int(arena, map, "lost", session->lost);
     lab_value_set_int(arena, map, "missed", session->sampled.missed);
     lab_value_set_int(arena, map, "dropped", session->sampled.dropped);
     lab_record_summary_set(&session->summary, arena, map);

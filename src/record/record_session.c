@@ -278,7 +278,10 @@ static int close_all(struct lab_record_session *session, struct lab_err *err) {
     int result = 0;
     lab_sampler_close(session->sampler);
     lab_machine_close(session->machine);
-    if (lab_recorder_close(session->recorder, err) < 0)
+    if (session->recorder && lab_recorder_flush(session->recorder, true, err) < 0)
+        result = -1;
+    session->lost = session->recorder ? lab_recorder_lost(session->recorder) : 0;
+    if (lab_recorder_close(session->recorder, result < 0 ? NULL : err) < 0)
         result = -1;
     if (lab_monitor_stream_close(session->stats, result < 0 ? NULL : err) < 0)
         result = -1;

@@ -36,6 +36,7 @@ struct lab_record_session {
     struct lab_record_child child;
     struct lab_record_summary summary;
     struct lab_sampler_stats sampled;
+    int64_t lost; /* samples that are not in the file */
     int64_t start_ns, end_ns;
     int stop_signal;                      /* that ended it; 0 = none */
     bool told_disk, told_stats, told_csv; /* once is enough */

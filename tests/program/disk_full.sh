@@ -50,12 +50,30 @@ expect_out '^softmax8x8 on cpu:0'
 expect_err "the result isn't kept: .*full"
 rm "$small/fill2"
 
+# a recording: what it could not store isn't counted as samples
+rm "$small/fill"
+what="gpulab record on a full disk"
+"$gpulab" record --device cpu -i 5ms -o "$small/r.db" >"$work/out" 2>"$work/err" &
+recorder=$!
+until "$gpulab" export "$small/r.db" -f csv 2>/dev/null | grep -q '^[0-9]'; do sleep 0.1; done
+dd if=/dev/zero of="$small/fill" bs=4k 2>/dev/null
+sleep 1.2
+kill -TERM $recorder
+wait $recorder
+status=$?
+expect_status 1
+expect_err "(disk is full|[Nn]o space left)"
+"$gpulab" export "$small/r.db" -f csv >"$work/rows" 2>/dev/null
+expect_err "r.db: [0-9.]+ s, $(($(wc -l <"$work/rows") - 1)) samples, [1-9][0-9]* lost"
+rm "$small"/r.db*
+dd if=/dev/zero of="$small/fill3" bs=4k 2>/dev/null
+
 # no room yet: the same error, nothing worse
 run "${study[@]}"
 expect_status 1
 expect_err "(disk is full|[Nn]o space left)"
 
-rm "$small/fill"
+rm "$small/fill" "$small/fill3"
 run "${study[@]}"
 expect_status 0
 expect_err "resuming .*: [0-9]+ of 30 runs are done"

@@ -265,6 +265,15 @@ int lab_recorder_flush(struct lab_recorder *recorder, bool force, struct lab_err
     return is_news || force ? lab_err_set(err, refusal.code, "%s", refusal.text) : 0;
 }
 
+int64_t lab_recorder_lost(const struct lab_recorder *recorder) {
+    int64_t lost = recorder->noted + recorder->dropped;
+    for (const struct lab_recorder_sealed *item = recorder->sealed; item; item = item->next)
+        lost += item->entity ? item->count - item->stored : 0;
+    for (int i = 0; i < recorder->entity_count; i++)
+        lost += recorder->entities[i]->chunk.count - recorder->entities[i]->stored;
+    return lost;
+}
+
 int lab_recorder_close(struct lab_recorder *recorder, struct lab_err *err) {
     if (!recorder)
         return 0;

@@ -50,6 +50,9 @@ struct lab_sink_samples lab_recorder_sink(struct lab_recorder *recorder);
  */
 int lab_recorder_flush(struct lab_recorder *recorder, bool force, struct lab_err *err);
 
+/* Ticks that it took and that are not in the file as it is now. */
+int64_t lab_recorder_lost(const struct lab_recorder *recorder);
+
 /* Flushes and checkpoints, so that one file remains. Accepts NULL. -1: the last second is
  * missing. */
 int lab_recorder_close(struct lab_recorder *recorder, struct lab_err *err);

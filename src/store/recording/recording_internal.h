@@ -105,6 +105,7 @@ struct lab_recorder {
     bool processes_changed;
 
     int64_t dropped, dropped_ns; /* ticks, and when the first of them was */
+    int64_t noted;               /* those dropped before, which the file says */
     struct lab_err refusal;      /* why the last flush failed; no code = it didn't */
 };
 

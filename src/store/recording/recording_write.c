@@ -212,6 +212,7 @@ static void note_written(struct lab_recorder *recorder) {
     }
     lab_process_packer_stored(&recorder->processes);
     recorder->processes_changed = false;
+    recorder->noted += recorder->dropped;
     recorder->dropped = 0;
     /* what is open belongs to the current epoch, and nothing else names one any more */
     recorder->epochs[0] = recorder->epochs[recorder->epoch_count - 1];
