@@ -78,7 +78,8 @@ const char *lab_folder_state(struct lab_arena *arena);
 /* Notes it among this user's studies ($XDG_STATE_HOME/gpulab/studies); failures don't matter. */
 void lab_folder_register(const char *path);
 
-/* All of this user's studies that still exist, newest first: absolute paths in the arena. */
+/* All of this user's studies that still exist, newest first: absolute paths in the arena. Where
+ * there is no place for their list, those below "outputs" here. */
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count);
 
 /*

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/file/own.h"
+#include "base/file/walk.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "store/store.h"
@@ -24,7 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_DIGITS 16 /* of a registry's file */
+#define HERE        "outputs" /* output_dir unless it is set */
+#define NAME_DIGITS 16        /* of a registry's file */
 
 /* --- the registry --- */
 
@@ -117,19 +119,50 @@ static int newest_first(const void *a, const void *b) {
     return order ? order : strcmp(first->path, second->path);
 }
 
+static bool is_study(struct known *known, struct lab_arena *arena) {
+    struct stat info;
+    if (stat(lab_arena_printf(arena, "%s/" FOLDER_DATABASE, known->path), &info) < 0)
+        return false;
+    known->changed_ns = info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
+    find_time(known, arena);
+    return true;
+}
+
 /* Whether there is a study at the path; an entry whose folder is gone is removed. */
 static bool still_there(int directory, const char *name, struct known *known,
                         struct lab_arena *arena) {
     struct stat info;
-    if (stat(lab_arena_printf(arena, "%s/" FOLDER_DATABASE, known->path), &info) == 0) {
-        known->changed_ns = info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
-        find_time(known, arena);
+    if (is_study(known, arena))
         return true;
-    }
     if ((errno == ENOENT || errno == ENOTDIR) && stat(known->path, &info) < 0 &&
         (errno == ENOENT || errno == ENOTDIR))
         lab_own_remove_at(directory, name);
     return false;
+}
+
+/* Whether studies could be noted there: it, or what is there of the way to it, can be written. */
+static bool can_be_made(const char *registry, struct lab_arena *arena) {
+    char *part = lab_arena_strdup(arena, registry), *slash;
+    while (access(part, F_OK) < 0 && errno == ENOENT && (slash = strrchr(part, '/')) &&
+           slash > part)
+        *slash = '\0';
+    return access(part, W_OK | X_OK) == 0;
+}
+
+/* Where there is no place for a registry, as in a container without HOME: those in the usual place
+ * here. */
+static void add_here(struct known **all, int *count, struct lab_arena *arena) {
+    static const struct lab_walk wanted = {.holds = FOLDER_DATABASE, .depth = 2};
+    struct lab_walk_find *finds;
+    int found = 0;
+    if (lab_walk(HERE, &wanted, arena, &finds, &found, NULL) < 0)
+        return;
+    for (int i = 0; i < found; i++) {
+        LAB_AUTO_FREE char *real = realpath(finds[i].path, NULL);
+        struct known known = {.path = real ? lab_arena_strdup(arena, real) : NULL};
+        if (real && is_study(&known, arena))
+            LAB_PUSH(*all, *count) = known;
+    }
 }
 
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count) {
@@ -143,6 +176,8 @@ void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, in
             continue;
         LAB_PUSH(all, count) = known;
     }
+    if (!directory && (!registry || !can_be_made(registry, arena)))
+        add_here(&all, &count, arena);
     if (count)
         qsort(all, (size_t)count, sizeof *all, newest_first);
     const char **paths = lab_arena_alloc(arena, (size_t)count + 1, sizeof *paths);

@@ -81,6 +81,25 @@ static const char *resolve(const char *word) {
     return path;
 }
 
+/* Given a user without a home, then the studies of the folder he is in are found. */
+LAB_TEST(without_a_registry_those_here_are_known) {
+    char before[4096];
+    const char *older = in_root("outputs/quick_test/2026-11-14/10-00-00");
+    const char *newer = in_root("outputs/numa/2026-11-15/10-00-00"), *path;
+    make_study(older, PLAN, MACHINE, 0);
+    make_study(newer, PLAN, MACHINE, 0);
+    write_file(in_root("file"), "");
+    setenv("XDG_STATE_HOME", in_root("file"), 1); /* nothing can be made below it */
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(root), 0);
+    assert_string_equal(known(2)[0], newer);
+    assert_works(lab_folder_resolve("quick_test", &arena, &path, &err));
+    assert_string_equal(path, older);
+    setenv("XDG_STATE_HOME", in_root("state"), 1); /* not made yet: there is no study yet */
+    known(0);
+    assert_int_equal(chdir(before), 0);
+}
+
 LAB_TEST(a_path_to_or_into_a_study_is_that_study) {
     const char *folder = in_root("elsewhere/mine"); /* not registered */
     make_study(folder, PLAN, MACHINE, 0);
