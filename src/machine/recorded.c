@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +66,23 @@ static bool survives(const char *text, size_t length) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* The major version that the file names itself; 0 = it names none. */
+static long version_of(const char *text) {
+    const char *version = strstr(text, "<topology version=\"");
+    return version ? strtol(version + strlen("<topology version=\""), NULL, 10) : 0;
+}
+
+static int refuse(const char *path, const char *text, struct lab_err *err) {
+    long version = version_of(text), known = (long)(hwloc_get_api_version() >> 16);
+    if (version > known)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is a topology of hwloc %ld, and this is hwloc %ld: write it with "
+                           "lstopo --export-xml-flags v%ld",
+                           path, version, known, known);
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s is a damaged hwloc topology (lstopo -i FILE must read it)", path);
+}
+
 int topology_load_recorded(struct topology *topology, const char *path, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     char *text;
@@ -77,8 +96,7 @@ int topology_load_recorded(struct topology *topology, const char *path, struct l
         result = lab_err_set(err, LAB_ERR_USER,
                              "%s is not a hwloc topology (lstopo --of xml FILE writes one)", path);
     } else if (!survives(text, length) || load_xml(topology, text, length) < 0) {
-        result = lab_err_set(err, LAB_ERR_USER,
-                             "%s is a damaged hwloc topology (lstopo -i FILE must read it)", path);
+        result = refuse(path, text, err);
     }
     return result;
 }

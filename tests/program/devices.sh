@@ -93,6 +93,12 @@ numbers("indexes", range(count))
 numbers("u64values", [10 if i == j else 20 for i in range(count) for j in range(count)])
 print("</distances2></topology>")
 END
+sed 's/topology version="2.0"/topology version="3.0"/; s/hwloc2/hwloc3/' "$work/many.xml" >"$work/later.xml"
+run devices --topology "$work/later.xml"
+if [ "$status" != 0 ]; then # this hwloc is older than that
+    expect_one_line
+    expect_err 'later.xml is a topology of hwloc 3, and this is hwloc 2: .*--export-xml-flags v2'
+fi
 for words in "" --map; do
     # shellcheck disable=SC2086 # no word at all
     COLUMNS=80 run devices --topology "$work/many.xml" $words

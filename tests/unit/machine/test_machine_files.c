@@ -73,7 +73,7 @@ LAB_TEST(a_topology_without_a_machine_is_damaged) {
     static const char future[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                                  "<topology version=\"9.0\">\n<object type=\"Warp\"/></topology>\n";
     assert_bytes_refused(empty, sizeof empty - 1, "a damaged hwloc topology");
-    assert_bytes_refused(future, sizeof future - 1, "a damaged hwloc topology");
+    assert_bytes_refused(future, sizeof future - 1, "a topology of hwloc 9, and this is hwloc");
 }
 
 /* Cut anywhere before its last tag, a recording is refused; what remains is never half a
