@@ -1,6 +1,8 @@
 /* err.c: error texts are kept in place, so that reporting a failure can't fail. */
 #include "base/err.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,27 @@
 /* Bytes kept of the beginning of a text that is too long. */
 #define HEAD 200
 #define MARK "…"
+
+/* Takes out characters that a format or a buffer cut in two; other bytes that aren't UTF-8 become
+ * '?'. */
+static void drop_halves(char *text) {
+    char *to = text;
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+        bool printable;
+        length = lab_str_next(text, left, &printable);
+        unsigned char byte = (unsigned char)*text;
+        if (length > 1 || byte < 0x80) {
+            memmove(to, text, length);
+            to += length;
+        } else if (byte >= 0xc2 && byte <= 0xf4) {
+            while (((unsigned char)text[length] & 0xc0) == 0x80)
+                length++;
+        } else {
+            *to++ = '?';
+        }
+    }
+    *to = '\0';
+}
 
 /* Text that is too long loses its middle: the end says what is right instead. */
 static void store(struct lab_err *err, const char *text) {
@@ -34,6 +57,7 @@ int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format
     /* the arguments may point into the text that is being replaced */
     char text[LONGEST];
     vsnprintf(text, sizeof text, format, args);
+    drop_halves(text);
     store(err, text);
     err->code = code;
     err->hint = LAB_HINT_NONE;

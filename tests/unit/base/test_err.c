@@ -19,6 +19,30 @@ LAB_TEST(errno_goes_behind) {
     assert_string_equal(err.text, "/x: No such file or directory");
 }
 
+LAB_TEST(no_character_is_cut_in_two) {
+    static const char word[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80.";
+    static const char *const kept[] = {[1] = "a",
+                                       [2] = "a",
+                                       [3] = "a\xc3\xa4",
+                                       [5] = "a\xc3\xa4",
+                                       [6] = "a\xc3\xa4\xe2\x82\xac",
+                                       [9] = "a\xc3\xa4\xe2\x82\xac"};
+    struct lab_err err = LAB_ERR_INIT;
+    for (int i = 1; i < 10; i++)
+        if (kept[i]) {
+            lab_err_set(&err, LAB_ERR_USER, "'%.*s' is no key", i, word);
+            assert_string_equal(err.text, lab_arena_printf(&test_arena, "'%s' is no key", kept[i]));
+        }
+    lab_err_set(&err, LAB_ERR_USER, "x\xff\x80y");
+    assert_string_equal(err.text, "x??y");
+    char *long_text = lab_arena_alloc(&test_arena, 40001, 1); /* longer than any buffer there is */
+    for (int i = 0; i < 40000; i++)
+        long_text[i] = i % 2 ? '\xa4' : '\xc3';
+    lab_err_set(&err, LAB_ERR_USER, "-%s", long_text);
+    assert_int_equal(strlen(err.text) % 2, 0);
+    assert_string_equal(err.text + strlen(err.text) - 2, "\xc3\xa4");
+}
+
 /* A hint belongs to the error it was set for: context keeps it, another error drops it. */
 LAB_TEST(a_hint_travels_with_its_error) {
     struct lab_err err = LAB_ERR_INIT;
