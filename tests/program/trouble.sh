@@ -67,6 +67,18 @@ expect_status 1
 expect_one_line
 expect_err "lacking/.* holds 1 runs, but its plan has 2: start over with experiment.resume=false"
 
+# no /proc: said, instead of a path that was wrong
+without_proc='mount -t tmpfs none /proc && exec "$@"'
+if unshare --map-root-user --mount sh -c "$without_proc" sh true 2>/dev/null; then
+    sleeps 0.01 unmounted
+    what="gpulab run without /proc"
+    unshare --map-root-user --mount sh -c "$without_proc" sh "$gpulab" run "${words[@]}" >"$work/out" 2>"$work/err"
+    status=$?
+    expect_status 1
+    expect_err "can't start 'gpulab': /proc isn't mounted"
+    grep -q 'Check the path' "$work/err" && fail "$what: a hint at a path: $(cat "$work/err")"
+fi
+
 # a file may not grow (ulimit -f, here 20 kB): an error as of a full disk, and nothing is left behind
 sleeps 0.01 limited
 what="gpulab run, under ulimit -f"

@@ -104,13 +104,23 @@ static int spawn(struct lab_child *child, const struct start *start) {
     return problem;
 }
 
+/* A program in /proc is this one: where /proc is missing, no path was wrong. */
+static int refuse(const struct lab_child_spec *spec, const char *name, int problem,
+                  struct lab_err *err) {
+    if (problem == ENOENT && spec->program && access("/proc/self", F_OK) < 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "can't start '%s': /proc isn't mounted, and it is started as %s", name,
+                           spec->program);
+    return lab_err_set_errno(err, LAB_ERR_SYSTEM, problem, "can't start '%s'", name);
+}
+
 static int start_child(struct lab_child *child, struct start *start, struct lab_err *err) {
     const char *name = start->spec->argv[0];
     if (open_ends(start) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "no pipes for '%s'", name);
     int problem = spawn(child, start);
     if (problem)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, problem, "can't start '%s'", name);
+        return refuse(start->spec, name, problem, err);
     child->out = start->ours[OUT];
     child->err = start->ours[ERR];
     child->socket = start->ours[EVENTS];
