@@ -29,3 +29,18 @@ double lab_sql_number(sqlite3_stmt *row, int column) {
     return sqlite3_column_type(row, column) == SQLITE_NULL ? NAN
                                                            : sqlite3_column_double(row, column);
 }
+
+int64_t lab_sql_time(sqlite3_stmt *row, int column) {
+    int64_t time_ns = sqlite3_column_int64(row, column);
+    return time_ns >= -1 && time_ns <= 4000000000000000000 ? time_ns : 0; /* -1 = unknown */
+}
+
+int64_t lab_sql_count(sqlite3_stmt *row, int column) {
+    int64_t count = sqlite3_column_int64(row, column);
+    return count >= 0 && count <= (int64_t)1 << 53 ? count : 0;
+}
+
+int lab_sql_small(sqlite3_stmt *row, int column) {
+    int64_t number = sqlite3_column_int64(row, column);
+    return number >= -1 && number <= 1000000000 ? (int)number : -1;
+}

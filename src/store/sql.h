@@ -52,3 +52,11 @@ void lab_sql_bind(sqlite3_stmt *statement, const struct lab_sql_cell *row);
 
 char *lab_sql_text(sqlite3_stmt *row, int column, struct lab_arena *arena); /* NULL = "" */
 double lab_sql_number(sqlite3_stmt *row, int column);                       /* NULL = NaN */
+
+/* Of a file that anybody may have made, so that sums and differences of two stay numbers: a time in
+ * ns or -1 (unknown), 0 where no clock until 2096 shows it; a count of at most 2^53, 0 where it is
+ * less or more; a small number (a rank, a node), -1 where it is below that or above a thousand
+ * million. */
+int64_t lab_sql_time(sqlite3_stmt *row, int column);
+int64_t lab_sql_count(sqlite3_stmt *row, int column);
+int lab_sql_small(sqlite3_stmt *row, int column);

@@ -38,7 +38,7 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
         .words = lab_sql_text(row, 5, arena),
         .machine = lab_sql_text(row, 6, arena),
         .version = lab_sql_text(row, 7, arena),
-        .created_wall_ns = sqlite3_column_int64(row, 8),
+        .created_wall_ns = lab_sql_time(row, 8),
         .machine_identity = (uint64_t)sqlite3_column_int64(row, 9),
     };
     sqlite3_reset(row);
@@ -84,23 +84,23 @@ static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *
         .number = sqlite3_column_int64(row, 0),
         .id = lab_sql_text(row, 1, arena),
         .identity = (uint64_t)sqlite3_column_int64(row, 2),
-        .position = sqlite3_column_int(row, 3),
-        .repeat = sqlite3_column_int(row, 4),
+        .position = lab_sql_small(row, 3),
+        .repeat = lab_sql_small(row, 4),
         .workload = lab_sql_text(row, 5, arena),
         .label = lab_sql_text(row, 6, arena),
         .options = lab_sql_text(row, 7, arena),
         .series = lab_sql_text(row, 8, arena),
-        .attempts = sqlite3_column_int(row, 10),
+        .attempts = lab_sql_small(row, 10),
         .epoch = sqlite3_column_int64(row, 11),
-        .start_ns = sqlite3_column_int64(row, 12),
-        .end_ns = sqlite3_column_int64(row, 13),
-        .start_wall_ns = sqlite3_column_int64(row, 14),
+        .start_ns = lab_sql_time(row, 12),
+        .end_ns = lab_sql_time(row, 13),
+        .start_wall_ns = lab_sql_time(row, 14),
         .exit_code = sqlite3_column_int(row, 15),
         .error = lab_sql_text(row, 16, arena),
         .concurrent = sqlite3_column_int(row, 17) != 0,
         .test = lab_sql_text(row, 18, arena),
-        .iterations = sqlite3_column_int64(row, 19),
-        .warmup_iterations = sqlite3_column_int64(row, 20),
+        .iterations = lab_sql_count(row, 19),
+        .warmup_iterations = lab_sql_count(row, 20),
         .rate = NAN,
         .rate_low = NAN,
         .rate_high = NAN,
@@ -140,9 +140,9 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
     if (sqlite3_column_type(row, RANK) == SQLITE_NULL)
         return 0;
     LAB_ADD(runs->ranks, runs->rank_count, arena) = (struct lab_run_rank){
-        .gpu_id = sqlite3_column_int(row, RANK + 1),
+        .gpu_id = lab_sql_small(row, RANK + 1),
         .device = lab_sql_text(row, RANK + 2, arena),
-        .numa_node = sqlite3_column_int(row, RANK + 3),
+        .numa_node = lab_sql_small(row, RANK + 3),
     };
     runs->items[runs->count - 1].rank_count++;
     return 0;
@@ -239,9 +239,9 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
             LAB_ADD(items, count, arena) = (struct lab_run_progress){
                 .run = sqlite3_column_int64(row, 0),
                 .phase = lab_sql_text(row, 1, arena),
-                .done = sqlite3_column_int64(row, 2),
-                .total = sqlite3_column_int64(row, 3),
-                .time_ns = sqlite3_column_int64(row, 4),
+                .done = lab_sql_count(row, 2),
+                .total = lab_sql_count(row, 3),
+                .time_ns = lab_sql_time(row, 4),
             };
         }
     }
@@ -345,9 +345,9 @@ static int each_metric(struct lab_store *store, int64_t run, int64_t after,
         struct lab_store_metric metric = {
             .name = name ? name : "",
             .unit = unit ? unit : "",
-            .rank = sqlite3_column_int(row, 2),
+            .rank = lab_sql_small(row, 2),
             .value = lab_sql_number(row, 3),
-            .time_ns = sqlite3_column_int64(row, 4),
+            .time_ns = lab_sql_time(row, 4),
             .step = lab_sql_number(row, 5),
         };
         *ret_last = sqlite3_column_int64(row, 6);
@@ -395,7 +395,7 @@ int64_t lab_store_run_start(struct lab_store *store, int64_t run) {
                                         LAB_ROW(SQL_INT(run)), NULL);
     int64_t start_ns = -1;
     while (row && lab_store_step(store, row, NULL) > 0)
-        start_ns = sqlite3_column_int64(row, 0);
+        start_ns = lab_sql_time(row, 0);
     return start_ns;
 }
 

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#define LAST_NS 4000000000000000000 /* the last time that is believed */
+
 LAB_TEST(the_study_and_its_plan_are_kept) {
     lab_store_close(create(path));
     struct lab_store *store = reopen(LAB_STORE_READ);
@@ -145,7 +147,7 @@ LAB_TEST(metrics_keep_every_kind_of_number) {
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
     for (int i = 0; i < COUNT; i++) {
-        struct lab_store_metric metric = {"loss", "1", i % 2 - 1, values[i], INT64_MAX - i};
+        struct lab_store_metric metric = {"loss", "1", i % 2 - 1, values[i], LAST_NS - i};
         assert_works(lab_store_add_metrics(store, 1, &metric, 1, &err));
     }
     struct lab_store_metric *metrics;
@@ -157,10 +159,41 @@ LAB_TEST(metrics_keep_every_kind_of_number) {
         assert_string_equal(metrics[i].unit, "1");
         assert_int_equal(metrics[i].rank, i % 2 - 1);
         assert_true(metrics[i].value == values[i] || (isnan(metrics[i].value) && isnan(values[i])));
-        assert_true(metrics[i].time_ns == INT64_MAX - i);
+        assert_true(metrics[i].time_ns == LAST_NS - i);
     }
     assert_works(lab_store_metrics(store, 2, &arena, &metrics, &count, &err));
     assert_int_equal(count, 0);
+    lab_store_close(store);
+}
+
+/* Given numbers that nobody wrote, then sums and differences of what is read stay numbers. */
+LAB_TEST(numbers_that_cannot_be_are_not_believed) {
+    static const char *const numbers[] = {"-9223372036854775808", "9223372036854775807", "-2"};
+    struct lab_store *store = create(path);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct lab_run *runs;
+        struct lab_store_study study;
+        int count;
+        const char *n = numbers[i];
+        assert_works(lab_store_exec(
+            store,
+            lab_arena_printf(&arena,
+                             "PRAGMA ignore_check_constraints = 1; UPDATE study SET created_wall_ns"
+                             " = %s; UPDATE run SET start_ns = %s, end_ns = %s, start_wall_ns = %s,"
+                             " repeat = %s, iterations = %s; UPDATE rank SET numa_node = %s",
+                             n, n, n, n, n, n, n),
+            &err));
+        assert_works(lab_store_study(store, &arena, &study, &err));
+        assert_int_equal(study.created_wall_ns, 0);
+        assert_works(lab_store_runs(store, &arena, &runs, &count, &err));
+        assert_true(count > 0);
+        assert_int_equal(runs[0].start_ns, 0);
+        assert_int_equal(runs[0].end_ns, 0);
+        assert_int_equal(runs[0].start_wall_ns, 0);
+        assert_int_equal(runs[0].iterations, 0);
+        assert_int_equal(runs[0].repeat, -1);
+        assert_int_equal(runs[0].ranks[0].numa_node, -1);
+    }
     lab_store_close(store);
 }
 
@@ -281,7 +314,7 @@ LAB_TEST(progress_is_what_was_said_last) {
     expect_progress(reader, 2, &both[1]); /* run 2 is planned before run 1 */
 
     /* one that isn't spoken of keeps what was said */
-    const struct lab_run_progress later = {2, "measure", 5, 20, INT64_MAX};
+    const struct lab_run_progress later = {2, "measure", 5, 20, LAST_NS};
     assert_works(lab_store_set_progress(writer, &later, 1, &err));
     expect_progress(reader, 2, &later);
 
