@@ -112,7 +112,7 @@ static void say(const struct lab_report_progress *view, const struct lab_runner_
     bool wrong = event->kind == LAB_RUNNER_FAILED ||
                  (event->kind == LAB_RUNNER_DONE && !event->outcome->valid);
     const struct lab_plan_run *run = event->item ? event->item->planned : NULL;
-    bool spread = run && run->slot_count > 0;
+    bool spread = event->item && run->slot_count > 0;
     if (event->item)
         add_name(view, find_run(view, event->item->number), &name);
     if (wrong || (event->kind == LAB_RUNNER_DONE && view->each))
