@@ -1,7 +1,7 @@
 /*
  * contention.c: `gpulab analyze contention`: which kernels take longer next to others, the likely
  * cause, what each mitigation recovers, and what tuning under load costs. The claims are made in
- * contention/; here they become a headline, tables and a verdict for scripts.
+ * contention/; here they become tables, advice and a verdict for scripts.
  */
 #include "analysis/contention/contention.h"
 
@@ -12,11 +12,7 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-#define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
-#define KERNELS_MOST 3   /* that are named */
 
 struct figures {
     struct lab_claim slowdown, cost;
@@ -70,198 +66,6 @@ static const struct lab_field resource_fields[] = {
     LAB_FIELD(struct resource_row, here, NULL, "Here", LAB_UNIT_FIGURE),
     LAB_FIELD(struct resource_row, it.change, "change", "Change", LAB_UNIT_CHANGE),
 };
-
-/* --- the headline --- */
-
-/* "takes 18.0% longer (95% CI [15.1, 21.0]%)", from a factor of two on "takes 2.47× as long" */
-static const char *change_words(const struct lab_claim *claim, struct lab_arena *arena) {
-    double sign = claim->effect < 0 ? -1 : 1;
-    if (claim->effect >= 1)
-        return lab_arena_printf(arena, "takes %.2f× as long (95%% CI [%.2f, %.2f]×)",
-                                1 + claim->effect, 1 + claim->low, 1 + claim->high);
-    return lab_arena_printf(arena, "takes %.1f%% %s (95%% CI [%.1f, %.1f]%%)",
-                            100 * fabs(claim->effect), sign < 0 ? "less time" : "longer",
-                            100 * sign * (sign < 0 ? claim->high : claim->low),
-                            100 * sign * (sign < 0 ? claim->low : claim->high));
-}
-
-/* Kernels with that verdict: "gemm and flash", "all 3 kernels", or from four on "5 kernels"; the
- * largest bound. */
-static int list_kernels(const struct contention_phase *phase, enum lab_claim_verdict verdict,
-                        struct lab_str *out, double *ret_bound, struct lab_arena *arena) {
-    const char **names = NULL;
-    int count = 0;
-    *ret_bound = 0;
-    for (int k = 0; k < phase->kernel_count; k++)
-        if (phase->kernels[k].change.verdict == verdict) {
-            LAB_ADD(names, count, arena) = phase->kernels[k].kernel;
-            *ret_bound = fmax(*ret_bound, phase->kernels[k].change.bound);
-        }
-    if (count == 0)
-        return 0;
-    lab_str_add(out,
-                out->text[out->length - 1] == ' ' && out->text[out->length - 2] == ':' ? "" : ", ");
-    if (count > 1 && count == phase->kernel_count) {
-        lab_str_printf(out, "all %d kernels", count);
-    } else if (count > KERNELS_MOST) {
-        lab_str_printf(out, "%d kernels", count);
-    } else {
-        int named = count;
-        LAB_ADD(names, named, arena) = NULL;
-        lab_str_add_list(out, names, "and");
-    }
-    return count;
-}
-
-/* What more runs would show, where something is inconclusive: all kernels together, as in
- * variance; else the kernel that varies most. */
-static void add_needed(const struct contention_phase *phase, struct lab_str *out,
-                       struct lab_arena *arena) {
-    const struct lab_claim *open = &phase->slowdown;
-    for (int k = 0; k < phase->kernel_count; k++) {
-        const struct lab_claim *claim = &phase->kernels[k].change;
-        if (phase->slowdown.verdict != LAB_CLAIM_INCONCLUSIVE &&
-            claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
-            (open == &phase->slowdown || claim->needed > open->needed))
-            open = claim;
-    }
-    const char *next = lab_claim_next(open, arena);
-    bool some = false; /* kernels have a verdict */
-    for (int k = 0; k < phase->kernel_count; k++)
-        some |= phase->kernels[k].change.verdict != LAB_CLAIM_INCONCLUSIVE;
-    if (open->verdict == LAB_CLAIM_INCONCLUSIVE && phase->slowdown.n == 1)
-        lab_str_add(out, " experiment.repeat=5 gives a verdict.");
-    else if (*next && some && open == &phase->slowdown)
-        lab_str_printf(out, " For the mean of all kernels, %s.", next);
-    else if (*next)
-        lab_str_printf(out, " %s.", lab_words_capital(next, arena));
-}
-
-/* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
-static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
-                        struct lab_arena *arena) {
-    const struct lab_claim *all = &phase->slowdown;
-    int changed = 0, count;
-    double bound;
-    lab_str_printf(out, "%s%s: ", phase->title == phase->name ? "Phase " : "",
-                   phase->title == phase->name ? phase->name
-                                               : lab_words_capital(phase->title, arena));
-    for (int k = 0; k < phase->kernel_count; k++)
-        changed += phase->kernels[k].change.verdict == LAB_CLAIM_YES;
-    for (int k = 0, n = 0; k < phase->kernel_count && changed <= KERNELS_MOST; k++)
-        if (phase->kernels[k].change.verdict == LAB_CLAIM_YES)
-            lab_str_printf(out, "%s%s %s", n++ ? ", " : "", phase->kernels[k].kernel,
-                           change_words(&phase->kernels[k].change, arena));
-    if (changed > KERNELS_MOST) /* then their mean comes first */
-        lab_str_printf(out, "the mean of %d kernels %s, %d change", phase->kernel_count,
-                       all->verdict == LAB_CLAIM_YES ? change_words(all, arena)
-                                                     : lab_claim_short(all, arena),
-                       changed);
-    if (all->verdict == LAB_CLAIM_NOT_TESTED)
-        lab_str_add(out, "not tested");
-    count = list_kernels(phase, LAB_CLAIM_NO, out, &bound, arena);
-    if (count > 0)
-        lab_str_printf(out, " %s unchanged (within ±%.1f%%)", count == 1 ? "is" : "are",
-                       lab_words_bound_percent(bound));
-    count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
-    if (count > 0 && count == phase->kernel_count)
-        lab_str_printf(out, " inconclusive (%s%+.1f%%)", count > 1 ? "mean " : "",
-                       100 * all->effect);
-    else if (count > 0)
-        lab_str_add(out, " inconclusive");
-    lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
-    add_needed(phase, out, arena);
-}
-
-/* "memory bandwidth 27.0% lower than with one GPU alone" */
-static const char *fall_words(const struct contention *made,
-                              const struct contention_resource *resource) {
-    const char *than = resource->change.reference;
-    if (lab_str_equal(than, "alone"))
-        than = lab_arena_printf(made->arena, "with one %s alone", made->phases.device);
-    return lab_arena_printf(made->arena, "%s %.1f%% lower than %s", resource->title,
-                            -100 * resource->change.effect, than);
-}
-
-/* With "(95% CI [25.1, 28.8]%)". */
-static const char *fall_interval(const struct contention *made,
-                                 const struct contention_resource *resource) {
-    return lab_arena_printf(made->arena, "%s (95%% CI [%.1f, %.1f]%%)", fall_words(made, resource),
-                            -100 * resource->change.high, -100 * resource->change.low);
-}
-
-/* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
-static const struct contention_resource *pcie_fall(const struct contention_phase *phase) {
-    const struct contention_resource *pcie = &phase->resources[CONTENTION_PCIE];
-    return !phase->copies && pcie->change.verdict == LAB_CLAIM_YES && pcie->change.effect < 0
-               ? pcie
-               : NULL;
-}
-
-static void add_cause(const struct contention *made, const struct contention_phase *phase,
-                      struct lab_str *out) {
-    bool probed = false, slowed = contention_is_slowed(phase);
-    for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        probed |= phase->resources[r].change.verdict != LAB_CLAIM_NOT_TESTED;
-    if (slowed && !phase->explains)
-        lab_str_add(out, probed ? " Cause not identified." : " Cause not tested.");
-    if (phase->explains || (!slowed && phase->lowest >= 0))
-        lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
-                       fall_interval(made, &phase->resources[phase->lowest]));
-    if (!slowed && phase->lowest < 0 && pcie_fall(phase))
-        lab_str_printf(out, " Measured: %s, which these kernels don't use.",
-                       fall_interval(made, pcie_fall(phase)));
-    if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
-        lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
-}
-
-static void add_recovery(const struct contention_phase *phase, struct lab_str *out,
-                         struct lab_arena *arena) {
-    const struct lab_claim *claim = &phase->recovery;
-    if (claim->verdict == LAB_CLAIM_YES && claim->effect < 0)
-        lab_str_printf(out, " Phase %s recovers %.0f%% of it: %s.", phase->title,
-                       fmin(100 * phase->recovered, 100), change_words(claim, arena));
-    else if (claim->verdict != LAB_CLAIM_NOT_TESTED)
-        lab_str_printf(out, " Phase %s: %s.", phase->title,
-                       claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "recovery inconclusive"
-                                                                : "no recovery");
-    if (phase->throughput.verdict == LAB_CLAIM_YES && phase->throughput.effect < 0)
-        lab_str_printf(out, " Its total throughput is %.1f%% lower (95%% CI [%.1f, %.1f]%%).",
-                       -100 * phase->throughput.effect, -100 * phase->throughput.high,
-                       -100 * phase->throughput.low);
-}
-
-static void add_tuning(const struct contention *made, struct lab_str *out) {
-    const struct lab_phase_tuning *tuning = &made->list[0].tuning;
-    if (tuning->tunings == 0)
-        lab_str_printf(out, " Auto-tuning was not tested: %s.",
-                       lab_phases_untuned(&made->phases, tuning));
-    else
-        lab_str_printf(out,
-                       " Tuning chose otherwise in %d of %d (at least %d configurations tried).",
-                       tuning->other, tuning->tunings,
-                       tuning->tried < LAB_TUNING_UNKNOWN ? tuning->tried : LAB_TUNING_LEAST);
-    if (tuning->cost.verdict == LAB_CLAIM_YES)
-        lab_str_printf(out, " On the idle device that %s.",
-                       change_words(&tuning->cost, made->arena));
-}
-
-static const char *make_answer(const struct contention *made) {
-    const struct contention_phase *main = &made->list[0];
-    LAB_AUTO(str, text);
-    for (int p = 0; p < made->count; p++) {
-        const struct contention_phase *phase = &made->list[p];
-        if (phase->kernel_count == 0 || (p > 0 && !made->phases.disturb[phase->number][0]))
-            continue;
-        lab_str_add(&text, text.length ? " " : "");
-        add_kernels(phase, &text, made->arena);
-        add_cause(made, phase, &text);
-    }
-    for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)
-        add_recovery(&made->list[p], &text, made->arena);
-    add_tuning(made, &text);
-    return lab_arena_strdup(made->arena, text.text);
-}
 
 /* --- what to do --- */
 
@@ -322,12 +126,12 @@ static const char *make_command(const struct contention *made) {
 
 /* Where no kernel is slowed; a job that copies may be. */
 static const char *free_to_run(const struct contention *made, const struct contention_phase *main) {
-    const struct contention_resource *pcie = pcie_fall(main);
+    const struct contention_resource *pcie = contention_pcie_fall(main);
     const char *text = lab_arena_printf(
         made->arena, "Run %s: no kernel is slowed",
         strstr(main->title, " at once") ? main->title : "devices at the same time");
     return pcie ? lab_arena_printf(made->arena, "%s. Jobs that copy to or from the host: %s", text,
-                                   fall_words(made, pcie))
+                                   contention_fall_words(made, pcie))
                 : text;
 }
 
@@ -560,7 +364,7 @@ static int contention_run(const struct lab_analysis_input *input,
         if (made.list[p].kernel_count > 0)
             add_part(result, &made, &made.list[p]);
     if (made.count > 0) {
-        result->answer = make_answer(&made);
+        result->answer = contention_answer(&made);
         result->command = make_command(&made);
         result->finding = find(&made);
         const struct contention_phase *main = &made.list[0];

@@ -62,3 +62,13 @@ struct contention contention_make(const struct lab_analysis_input *input, struct
 
 bool contention_is_slower(const struct lab_claim *claim); /* for certain */
 bool contention_is_slowed(const struct contention_phase *phase);
+
+/* --- in words --- */
+
+/* "PCIe bandwidth 38.9% lower than with one GPU alone" */
+const char *contention_fall_words(const struct contention *made,
+                                  const struct contention_resource *resource);
+/* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
+const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase);
+/* The headline: which kernels take longer, why, what recovers it, and what tuning costs. */
+const char *contention_answer(const struct contention *made);
