@@ -181,7 +181,7 @@ static int show(struct round *round, int *ret_status, struct lab_err *err) {
     return 0;
 }
 
-/* One verdict; `ret_over`: the job has ended, or somebody wants no more. */
+/* One verdict; `ret_over`: the job has ended, or it was interrupted. */
 static int run_round(const struct lab_command_call *call, bool again, bool *ret_over,
                      int *ret_status, struct lab_err *err) {
     const struct watch_config *config = call->config;

@@ -72,7 +72,7 @@ static bool is_candidate(const struct lab_process *process) {
     return !process->dead && process->pid != getpid();
 }
 
-/* Parents may have higher numbers than their children: rounds until nobody is new. */
+/* Parents may have higher numbers than their children: rounds until none is new. */
 static void add_tree(struct lab_record_job *job, const struct lab_process_tree *tree,
                      struct lab_arena *arena) {
     LAB_AUTO_FREE bool *taken = lab_mem_alloc((size_t)tree->count + 1, sizeof *taken);

@@ -54,7 +54,7 @@ static void keep(struct rank *rank, const char *name, double value) {
     }
 }
 
-/* A workload of our own waits while its metrics are passed on; a program only for its pipe. */
+/* A built-in workload waits until its metrics are passed on; a program only for its pipe. */
 static void note_held(struct rank *rank, int64_t start_ns) {
     if (atomic_load(&rank->worker->external))
         return;
