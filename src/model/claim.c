@@ -95,6 +95,11 @@ static const char *percent(double share, struct lab_arena *arena) {
     return lab_arena_printf(arena, value < 99.95 ? "%.1f" : "%.0f", value);
 }
 
+/* With its sign, and none of zero's: -0.04% is 0.0%. */
+static double tenths(double share) {
+    return round(1000 * share) / 10 + 0.0;
+}
+
 static const char *rounded_up(double share, struct lab_arena *arena) {
     return percent(ceil(1000 * share - 1e-9) / 1000, arena);
 }
@@ -116,9 +121,25 @@ struct estimate { /* in words, all in one prefix: "52.1", "51.3", "52.9", "TFLOP
     const char *value, *low, *high, *unit;
 };
 
-/* Three digits; an end of an interval may have more before the point. */
-static const char *digits(double value, struct lab_arena *arena) {
-    return lab_arena_printf(arena, fabs(value) < 999.5 ? "%.3g" : "%.0f", value);
+/* That show three digits of the value. */
+static int decimals(double value) {
+    static const double limits[] = {99.95, 9.995, 0.9995, 0.09995};
+    int count = 0;
+    while (count < 4 && fabs(value) < limits[count])
+        count++;
+    return count;
+}
+
+/* Value and ends have the same decimals: "10.00 [9.98, 10.02]". Those of the value, or one more
+ * where an end has a digit less before the point. */
+static struct estimate rounded(const struct lab_claim *claim, double scale, const char *unit,
+                               struct lab_arena *arena) {
+    double least = fmin(fabs(claim->effect), fmin(fabs(claim->low), fabs(claim->high)));
+    int own = decimals(claim->effect / scale), most = decimals(least / scale),
+        places = most > own ? own + 1 : own;
+    return (struct estimate){lab_arena_printf(arena, "%.*f", places, claim->effect / scale),
+                             lab_arena_printf(arena, "%.*f", places, claim->low / scale),
+                             lab_arena_printf(arena, "%.*f", places, claim->high / scale), unit};
 }
 
 static struct estimate estimate(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -137,9 +158,7 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
         scale *= 1000;
         i++;
     }
-    return (struct estimate){digits(claim->effect / scale, arena),
-                             digits(claim->low / scale, arena), digits(claim->high / scale, arena),
-                             lab_arena_printf(arena, " %s%s", prefixes[i], claim->unit)};
+    return rounded(claim, scale, lab_arena_printf(arena, " %s%s", prefixes[i], claim->unit), arena);
 }
 
 static const char *estimate_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -234,12 +253,12 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
     if (isnan(claim->low))
-        return lab_arena_printf(arena, "%+.1f%%, %s", 100 * claim->effect,
+        return lab_arena_printf(arena, "%+.1f%%, %s", tenths(claim->effect),
                                 claim->reason ? "inconclusive" : runs(claim, arena));
     if (claim->verdict != LAB_CLAIM_YES && claim->high > INTERVAL_MOST)
-        return lab_arena_printf(arena, "%+.1f%%, inconclusive", 100 * claim->effect);
-    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", 100 * claim->effect, 100 * claim->low,
-                            100 * claim->high,
+        return lab_arena_printf(arena, "%+.1f%%, inconclusive", tenths(claim->effect));
+    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", tenths(claim->effect),
+                            tenths(claim->low), tenths(claim->high),
                             claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");
 }
 

@@ -173,7 +173,7 @@ LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     for (int i = 0; i < result.claim_count; i++)
         assert_int_equal(result.claims[i].verdict, LAB_CLAIM_INCONCLUSIVE);
     assert_string_equal(result.answer, "GPU 0, NUMA node 0: crossover inconclusive (1 run each), "
-                                       "measured at 2 GFLOP/sample.");
+                                       "measured at 2.00 GFLOP/sample.");
     assert_string_equal(cell(&result, 0, "models", 0, "bound_by")->text, "inconclusive");
     given_end(&given);
 }

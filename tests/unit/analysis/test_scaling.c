@@ -122,10 +122,10 @@ LAB_TEST(the_planted_rates_come_back) {
     assert_near(claim_of(&result, "scaling.launch", "")->effect / LAUNCH_S, 1, 1e-2);
     assert_near(claim_of(&result, "scaling.bandwidth", "")->effect / BYTES_PER_S, 1, 1e-2);
     assert_near(figure(&result, 0, "leave_one_out_error")->value, 0, 1e-3);
-    assert_says(
-        result.answer,
-        "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3 µs [3, 3] + max(FLOPs / 50 "
-        "TFLOP/s [50, 50], bytes / 700 GB/s [700, 700]) (95% CI, 3 runs; R² 1.00; leave-one-out");
+    assert_says(result.answer, "GPU 0, NUMA node 0: iteration time ≈ sum over kernels of 3.00 µs "
+                               "[3.00, 3.00] + max(FLOPs / "
+                               "50.0 TFLOP/s [50.0, 50.0], bytes / 700 GB/s [700, 700]) (95% CI, 3 "
+                               "runs; R² 1.00; leave-one-out");
     assert_true(lab_str_starts(result.answer, "Doubling the depth lowers throughput by "));
     assert_says(result.answer, "% (from 2) to ");
     assert_says(result.answer,

@@ -104,7 +104,12 @@ LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
            "GPU 0: compute rate 52.1 TFLOP/s (95% CI [51.3, 52.9] TFLOP/s, 30 runs)");
     assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 52.9]");
     claim.high = 1041e12;
-    assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 1041]");
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 1041.0]");
+    claim.effect = 1e13, claim.low = 9.98e12, claim.high = 1.002e13; /* the same decimals */
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "10.00 TFLOP/s [9.98, 10.02]");
+    struct lab_claim change = given(-.0004, -.03, .03, NAN, 30);
+    lab_claim_judge(&change, 1);
+    assert_string_equal(lab_claim_short(&change, &test_arena), "+0.0% [-3.0, 3.0], inconclusive");
     claim.low = claim.high = NAN;
     lab_claim_judge(&claim, NAN);
     expect(claim, LAB_CLAIM_INCONCLUSIVE, "GPU 0: compute rate inconclusive (30 runs)");
