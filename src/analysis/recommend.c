@@ -89,30 +89,24 @@ static struct lab_doc_cell rate_of(const struct lab_choice *placement) {
     return cell;
 }
 
-/* Whether some choice differs for certain: then the best placement is one to use, else the
- * default. */
-static bool is_decided(const struct lab_choices *placements, int model) {
-    for (int i = 0; i < placements->row_count; i++)
-        if ((placements->rows[i].model < 0 || placements->rows[i].model == model) &&
-            placements->rows[i].claim.verdict == LAB_CLAIM_YES)
-            return true;
-    return false;
-}
-
-/* In the order of the study, which says more than the order of chance does. */
+/* In the order of the study, which says more than the order of chance does. Where some choice
+ * matters, the best placement and those as good are to be used; else there is a default. */
 static int list_rows(const struct lab_choices *placements, int model, struct lab_arena *arena,
                      struct row **ret_rows) {
     struct row *rows = NULL;
     int count = 0, best = lab_choices_best(placements, model);
-    const char *chosen = is_decided(placements, model) ? "use this" : "default";
+    bool decided = lab_choices_decided(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
+        bool use = i == best || (decided && lab_choices_alike(placements, best, i));
         if (item->model == model)
             LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
                                                        .point = item->point->name,
                                                        .gpu_ids = item->devices,
                                                        .nodes = item->nodes,
-                                                       .series = i == best ? chosen : "others",
+                                                       .series = !use      ? "others"
+                                                                 : decided ? "use this"
+                                                                           : "default",
                                                        .batch = item->batch,
                                                        .compiled = item->compiled,
                                                        .local = item->local,
@@ -215,13 +209,14 @@ static void add_next(struct lab_analysis_part *part, const struct lab_choices *p
 static void add_part(struct lab_analysis_result *result, const struct lab_choices *placements,
                      int model, const char *prefix, struct lab_arena *arena) {
     int own = placements->model_count > 1 ? model : -1, factor_count = 0;
-    const struct lab_choice *best = &placements->items[lab_choices_best(placements, model)];
+    int chosen = lab_choices_best(placements, model);
+    const struct lab_choice *best = &placements->items[chosen];
     struct lab_analysis_part *part = lab_analysis_add_part(
         result, lab_arena_printf(arena, "%s%s", prefix, placements->models[model]), arena);
     struct lab_factor_row *factors = NULL;
     struct row *rows;
     int count = list_rows(placements, model, arena, &rows);
-    struct figures figures = {.best = best->words,
+    struct figures figures = {.best = lab_choices_use(placements, chosen, arena),
                               .gpu_ids = best->devices,
                               .devices = device_names(best, arena),
                               .nodes = best->nodes,
@@ -362,8 +357,9 @@ const struct lab_analysis lab_analysis_recommend = {
         "smallest, compiled with uncompiled, settings with NCCL's defaults. First over all models, "
         "then by model. Intervals are over runs, at 95%; verdicts hold together.\n"
         "\n"
-        "The placement to use is the default unless a claim favours another: local NUMA node, "
-        "smallest batch, uncompiled. One run a point gives values and no verdict.",
+        "The placement to use is the default unless a claim of 1% or more favours another: local "
+        "NUMA node, smallest batch, uncompiled. Devices without difference stand together. One run "
+        "a point gives values and no verdict.",
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .kinds = (const struct lab_analysis_kind[]){{"recommend.device"},

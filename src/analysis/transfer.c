@@ -234,24 +234,32 @@ static const char *node_words(const struct lab_transfer_copies *copies,
     return lab_claim_sentence(&claim, arena);
 }
 
-/* Where it changes for certain, the model that it changes most and a bound for the others; which
+/* Where it changes for certain, the model that it changes most and how far others change; which
  * one to use is what `recommend` says. */
 static const char *batch_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
     const struct lab_transfer_row *most = NULL;
     const char *rest = "";
-    double others = 0;
+    double low = 0, high = 0, bound = 0;
     for (int i = 0; i < answer->count; i++) {
         const struct lab_claim *change = &answer->rows[i].change;
         if (change->verdict == LAB_CLAIM_YES &&
             (!most || fabs(change->effect) > fabs(most->change.effect)))
             most = &answer->rows[i];
     }
-    for (int i = 0; most && i < answer->count; i++)
-        if (!lab_str_equal(answer->rows[i].model, most->model) && answer->rows[i].change.n > 0)
-            others = fmax(others, fmax(-answer->rows[i].change.low, answer->rows[i].change.high));
-    if (others > 0)
-        rest = lab_arena_printf(arena, ". Other models change by at most %.1f%%",
-                                lab_words_bound_percent(others));
+    for (int i = 0; most && i < answer->count; i++) {
+        const struct lab_claim *change = &answer->rows[i].change;
+        if (lab_str_equal(answer->rows[i].model, most->model))
+            continue;
+        bound = fmax(bound, change->bound); /* fmax passes NaN over */
+        low = change->verdict == LAB_CLAIM_YES ? fmin(low, change->effect) : low;
+        high = change->verdict == LAB_CLAIM_YES ? fmax(high, change->effect) : high;
+    }
+    if (low < 0 || high > 0)
+        rest = lab_arena_printf(arena, ". Other models change by %+.1f%% to %+.1f%%", 100 * low,
+                                100 * high);
+    else if (bound > 0)
+        rest = lab_arena_printf(arena, ". Other models: no difference larger than %.1f%%",
+                                lab_words_bound_percent(bound));
     return lab_arena_printf(
         arena, "%s%s",
         most ? lab_claim_sentence(&most->change, arena)

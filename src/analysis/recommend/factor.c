@@ -280,7 +280,7 @@ static void judge_rows(struct lab_choices *placements, struct lab_arena *arena) 
 }
 
 static bool is_gain(const struct lab_factor_row *row) {
-    return row->claim.verdict == LAB_CLAIM_YES && row->claim.effect > 0;
+    return row->claim.verdict == LAB_CLAIM_YES && row->claim.effect >= LAB_CLAIM_WORTH;
 }
 
 /*
@@ -398,7 +398,8 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
 
 /* --- the best --- */
 
-/* What is known of a level for that model: its own claim, else that over all models. */
+/* What is known of a level for that model: its own claim, else that over all models. What isn't
+ * worth a change is 0. */
 static double gain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
                       const char *level) {
     double gain = 0;
@@ -409,7 +410,10 @@ static double gain_of(const struct lab_choices *placements, int model, enum lab_
             continue;
         bool many = factor == LAB_FACTOR_BATCH || factor == LAB_FACTOR_SETTINGS;
         if (row->claim.verdict == LAB_CLAIM_YES)
-            gain = many && is_gain(row) && !row->chosen ? 0 : row->claim.effect;
+            gain =
+                fabs(row->claim.effect) < LAB_CLAIM_WORTH || (many && is_gain(row) && !row->chosen)
+                    ? 0
+                    : row->claim.effect;
         else if (own && row->claim.verdict == LAB_CLAIM_NO)
             gain = 0;
     }
@@ -432,5 +436,94 @@ int lab_choices_best(const struct lab_choices *placements, int model) {
                 best = i;
             }
         }
-    return best;
+    bool alike = placements->items[best].claim.verdict == LAB_CLAIM_NO;
+    return alike ? lab_choices_default(placements, model) : best;
+}
+
+bool lab_choices_decided(const struct lab_choices *placements, int model) {
+    for (int i = 0; i < placements->count; i++)
+        for (int f = 0; f < LAB_FACTORS && placements->items[i].model == model; f++)
+            if (gain_of(placements, model, (enum lab_factor)f, placements->items[i].levels[f]) != 0)
+                return true;
+    return false;
+}
+
+/* --- devices that are as good --- */
+
+static bool has_device(const struct lab_choices *placements, int model, const char *level) {
+    for (int i = 0; i < placements->count; i++)
+        if (placements->items[i].model == model &&
+            lab_str_equal(placements->items[i].levels[LAB_FACTOR_DEVICE], level))
+            return true;
+    return false;
+}
+
+struct bounds { /* of the devices of a model */
+    int rows;
+    bool compared; /* the device is among them */
+    double most;   /* NaN = one isn't a bound */
+};
+
+/* By the claims of one model, -1 = by those over all. */
+static struct bounds bounds_by(const struct lab_choices *placements, int by, int model,
+                               const char *level) {
+    struct bounds found = {0};
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        if (row->factor != LAB_FACTOR_DEVICE || row->model != by ||
+            !has_device(placements, model, row->level))
+            continue;
+        found.rows++;
+        found.compared |= lab_str_equal(row->level, level) || lab_str_equal(row->reference, level);
+        found.most = row->claim.verdict == LAB_CLAIM_NO && !isnan(found.most)
+                         ? fmax(found.most, row->claim.bound)
+                         : (double)NAN;
+    }
+    return found;
+}
+
+/* Whether all devices of a model are known to be as good as this one, which was compared. */
+static bool is_bounded(const struct lab_choices *placements, int model, const char *level,
+                       double *ret_bound) {
+    struct bounds found = bounds_by(placements, model, model, level);
+    if (found.rows == 0)
+        found = bounds_by(placements, -1, model, level);
+    *ret_bound = found.most;
+    return found.compared && !isnan(found.most);
+}
+
+bool lab_choices_alike(const struct lab_choices *placements, int a, int b) {
+    const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
+    double bound;
+    return a == b || (same_else(x, y, LAB_FACTOR_DEVICE) && !*x->levels[LAB_FACTOR_NODE] &&
+                      !*y->levels[LAB_FACTOR_NODE] &&
+                      is_bounded(placements, x->model, x->levels[LAB_FACTOR_DEVICE], &bound) &&
+                      is_bounded(placements, x->model, y->levels[LAB_FACTOR_DEVICE], &bound));
+}
+
+const char *lab_choices_use(const struct lab_choices *placements, int best,
+                            struct lab_arena *arena) {
+    const struct lab_choice *item = &placements->items[best];
+    const char **names = NULL, *nodes = item->nodes, *who;
+    int count = 0;
+    double bound;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *other = &placements->items[i];
+        if (!lab_choices_alike(placements, best, i))
+            continue;
+        LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
+        nodes = lab_str_equal(other->nodes, item->nodes) ? nodes : NULL;
+    }
+    if (count < 2)
+        return item->words;
+    is_bounded(placements, item->model, names[0], &bound);
+    if (count == 2)
+        who = lab_arena_printf(arena, "%s or %s", names[0], names[1]);
+    else if (item->point->runs[0]->rank_count == 1)
+        who = lab_arena_printf(arena, "any of %s", lab_words_devices(names, count, arena));
+    else
+        who = lab_arena_printf(arena, "any of %d groups of devices", count);
+    return lab_arena_printf(arena, "%s (within ±%.1f%%)%s", who, lab_words_bound_percent(bound),
+                            nodes ? item->words + strlen(item->levels[LAB_FACTOR_DEVICE])
+                                  : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest));
 }

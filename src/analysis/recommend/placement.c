@@ -174,13 +174,9 @@ static void find_varying(struct lab_choices *placements) {
         }
 }
 
-static const char *words_of(const struct lab_choices *placements,
-                            const struct lab_choice *placement, struct lab_arena *arena) {
+static const char *rest_of(const struct lab_choices *placements, const struct lab_choice *placement,
+                           struct lab_arena *arena) {
     LAB_AUTO(str, words);
-    lab_str_add(&words, lab_words_gang(placement->point->runs[0], arena));
-    if (!lab_str_equal(placement->nodes, "-1"))
-        lab_str_printf(&words, ", NUMA node%s %s", placement->nodes[0] == '[' ? "s" : "",
-                       placement->nodes);
     if (placements->varies[LAB_FACTOR_BATCH])
         lab_str_printf(&words, ", batch %s", placement->batch_text);
     if (placements->varies[LAB_FACTOR_COMPILE])
@@ -189,6 +185,14 @@ static const char *words_of(const struct lab_choices *placements,
         lab_str_printf(&words, ", %s",
                        *placement->settings ? placement->settings : "NCCL defaults");
     return lab_arena_strdup(arena, words.text);
+}
+
+static const char *words_of(const struct lab_choice *placement, struct lab_arena *arena) {
+    const char *nodes = placement->nodes, *s = nodes[0] == '[' ? "s" : "";
+    return lab_arena_printf(
+        arena, "%s%s%s", lab_words_gang(placement->point->runs[0], arena),
+        lab_str_equal(nodes, "-1") ? "" : lab_arena_printf(arena, ", NUMA node%s %s", s, nodes),
+        placement->rest);
 }
 
 /* Small models first, on one device before several. */
@@ -255,7 +259,9 @@ struct lab_choices lab_choices_make(const struct lab_study_table *study, const c
              LAB_BY(placements.items, batch_text), LAB_BY(placements.items, compiled),
              LAB_BY_BYTES(placements.items, settings));
     find_varying(&placements);
-    for (int i = 0; i < placements.count; i++)
-        placements.items[i].words = words_of(&placements, &placements.items[i], arena);
+    for (int i = 0; i < placements.count; i++) {
+        placements.items[i].rest = rest_of(&placements, &placements.items[i], arena);
+        placements.items[i].words = words_of(&placements.items[i], arena);
+    }
     return placements;
 }

@@ -34,6 +34,7 @@ struct lab_choice {
     bool compiled, local;   /* local: each device is bound to its local node */
     const char *settings;   /* "algo tree, proto simple": what isn't left to NCCL; "" = all is */
     const char *words;      /* "GPU 3, NUMA node 1, batch 32, compiled": what differs */
+    const char *rest;       /* what of that follows devices and NUMA nodes: ", batch 32" */
     const char *levels[LAB_FACTORS]; /* "" = the reference */
     double rate;                     /* geometric mean over its runs */
     struct lab_claim claim;          /* "recommend.placement": against the default one */
@@ -74,6 +75,13 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
 /* Of a model: the placement that its claims speak for, the default where they don't. An index. */
 int lab_choices_default(const struct lab_choices *placements, int model);
 int lab_choices_best(const struct lab_choices *placements, int model);
+/* Whether a choice gains or costs that model something: else any placement does. */
+bool lab_choices_decided(const struct lab_choices *placements, int model);
+/* Whether two placements differ by devices alone, and these by no more than a known bound. */
+bool lab_choices_alike(const struct lab_choices *placements, int a, int b);
+/* Its words, with all devices that are as good: "GPUs 0+1 or GPUs 0+2 (within ±0.5%), batch 16". */
+const char *lab_choices_use(const struct lab_choices *placements, int best,
+                            struct lab_arena *arena);
 
 /* A command that repeats the placements of a model often enough; NULL = nothing is open. */
 const char *lab_choices_next(const struct lab_choices *placements, int model,

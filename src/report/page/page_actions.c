@@ -5,14 +5,15 @@
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
 
+#include "base/list.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define COMPILE_LINE "model = torch.compile(model)"
 #define ACTIONS_MOST 512
-#define GAIN_LEAST   0.01 /* of a setting that is worth a change */
-#define RUNS_LEAST   5    /* of a point: fewer show no spread */
+#define RUNS_LEAST   5 /* of a point: fewer show no spread */
 
 struct making {
     const struct lab_page *page; /* NULL = it wasn't analysed */
@@ -78,7 +79,7 @@ static void add_bound(struct making *making, const struct lab_advice *advice) {
     double most = 0;
     for (int i = 0; i < advice->line_count; i++)
         most = fmax(most, advice->lines[i].gain.effect);
-    if (most >= GAIN_LEAST)
+    if (most >= LAB_CLAIM_WORTH)
         add(making, (struct page_action){
                         .kind = PAGE_BOUND,
                         .text = lab_arena_printf(making->arena,
@@ -136,22 +137,37 @@ static const char *two_devices(const struct making *making) {
     struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
     for (int i = 0; i < count; i++)
         if (lab_str_equal(claims[i]->kind, "recommend.device") &&
-            claims[i]->verdict == LAB_CLAIM_YES && fabs(claims[i]->effect) >= GAIN_LEAST)
+            claims[i]->verdict == LAB_CLAIM_YES && fabs(claims[i]->effect) >= LAB_CLAIM_WORTH)
             return lab_arena_printf(making->arena, "Find out why the two differ: %s",
                                     lab_claim_sentence(claims[i], making->arena));
     return NULL;
 }
 
-/* The largest that is certain of a kind, and a gain worth a change; NULL = none. */
-static const struct lab_claim *find_gain(const struct making *making, const char *kind) {
-    const struct lab_claim *most = NULL;
-    int count = 0;
+#define EXCEPTIONS_NAMED 4
+
+/* ". Exceptions: batch 32, vit32x6x512 (+5.5%)": models with a gain of their own that is certain
+ * and worth a change. Of each the first level is the one that `recommend` chose. */
+static void add_exceptions(const struct making *making, const char *kind, struct lab_str *text) {
+    const char *models[EXCEPTIONS_NAMED] = {NULL};
+    int count = 0, named = 0, more = 0;
     struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(claims[i]->kind, kind) && claims[i]->verdict == LAB_CLAIM_YES &&
-            claims[i]->effect >= (most ? most->effect : GAIN_LEAST))
-            most = claims[i];
-    return most;
+    for (int i = 0; i < count; i++) {
+        const char *model = strchr(claims[i]->subject, ',');
+        if (!model || !lab_str_equal(claims[i]->kind, kind) ||
+            claims[i]->verdict != LAB_CLAIM_YES || claims[i]->effect < LAB_CLAIM_WORTH ||
+            lab_list_find_text(models, named, model) >= 0)
+            continue;
+        if (named == EXCEPTIONS_NAMED) {
+            more++;
+            continue;
+        }
+        models[named] = model;
+        lab_str_printf(text, "%s%s (%+.1f%%)", named++ ? "; " : ". Exceptions: ",
+                       lab_claim_within(claims[i]->subject, making->arena),
+                       100 * claims[i]->effect);
+    }
+    if (more)
+        lab_str_printf(text, "; %d more", more);
 }
 
 /* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
@@ -164,19 +180,16 @@ static void add_kept(struct making *making, const struct lab_advice *advice) {
         if (!lab_str_equal(claim->kind, "recommend.batch"))
             continue;
         bool yes = claim->verdict == LAB_CLAIM_YES;
-        known &= yes ? claim->effect < GAIN_LEAST
-                     : claim->verdict == LAB_CLAIM_NO && claim->bound < GAIN_LEAST;
+        known &= yes ? claim->effect < LAB_CLAIM_WORTH
+                     : claim->verdict == LAB_CLAIM_NO && claim->bound < LAB_CLAIM_WORTH;
         kept = claim;
     }
     if (!kept || !known)
         return;
-    const struct lab_claim *gain = find_gain(making, "recommend.batch_model");
     LAB_AUTO(str, text);
     lab_str_printf(&text, "Keep %s: no other batch size gains 1%% or more%s%s", kept->reference,
                    kept->mean_of ? ", mean of " : "", kept->mean_of ? kept->mean_of : "");
-    if (gain)
-        lab_str_printf(&text, ". Largest gain of one: %s, %+.1f%%",
-                       lab_claim_within(gain->subject, making->arena), 100 * gain->effect);
+    add_exceptions(making, "recommend.batch_model", &text);
     add(making, (struct page_action){.kind = PAGE_CHOOSE,
                                      .text = page_named(making->names,
                                                         lab_arena_strdup(making->arena, text.text),
@@ -190,7 +203,7 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
         const struct lab_claim *claim = &advice->choices[i];
         bool compile = lab_str_equal(claim->kind, "recommend.compile"),
              check = lab_str_equal(claim->kind, "peers.device");
-        if (is_best(advice, i) && fabs(claim->effect) >= GAIN_LEAST)
+        if (is_best(advice, i) && fabs(claim->effect) >= LAB_CLAIM_WORTH)
             add(making, (struct page_action){
                             .kind = PAGE_CHOOSE,
                             .text = page_named(making->names, choice_sentence(claim, arena), arena),
