@@ -112,6 +112,7 @@ struct correlated {
     struct figures figures;
     struct correlate_finding *findings; /* possible causes first, then the strongest */
     int finding_count;
+    int own;          /* of these, the GPU's own activity */
     int possible;     /* tested that could be a cause */
     double effective; /* windows, the fewest of these */
     int without_iterations, without_samples;
@@ -150,6 +151,7 @@ static void add_device(struct correlated *made, const struct lab_resource_correl
             continue;
         LAB_ADD(made->findings, made->finding_count, made->arena) =
             (struct correlate_finding){of, &of->items[i]};
+        made->own += of->items[i].role == LAB_RESOURCE_OWN;
         made->figures.found += lab_resource_correlation_is_suspect(&of->items[i]);
     }
 }
@@ -234,8 +236,12 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
     }
     if (none->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena,
-                                "No sampled resource correlates with iteration time (%d tested; "
+                                "%s sampled resource correlates with iteration time (%d tested; "
                                 "|ρ| ≥ %.2f would have been detected).",
+                                made->finding_count == 0 ? "No"
+                                : made->own == made->finding_count
+                                    ? "Besides a GPU's own activity, no"
+                                    : "Besides what follows from the iterations, no",
                                 made->possible, none->bound);
     return lab_arena_printf(
         arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
@@ -297,8 +303,11 @@ static void add_charts(struct lab_analysis_result *result, const struct correlat
                        int number) {
     const char *suffix = lab_analysis_suffix(number, made->arena);
     struct lab_chart timeline;
-    if (made->finding_count > 0)
-        correlate_add_chart(result, made->findings[0], suffix, made->study->simulated, made->arena);
+    if (made->figures.found > 0) { /* what follows from the iterations is no finding to draw */
+        struct row first = make_row(made->findings[0], made->study, made->arena);
+        correlate_add_chart(result, made->findings[0], &first.rho, suffix, made->study->simulated,
+                            made->arena);
+    }
     if (lab_timeline_of_study(made->study, made->arena, &timeline))
         lab_analysis_add_chart(result, timeline, made->arena)->name =
             lab_arena_printf(made->arena, "resource_timeline%s", suffix);

@@ -5,6 +5,8 @@
 #include "analysis/analysis_words.h"
 #include "analysis/correlate/correlate.h"
 
+#define WINDOWS_LEAST 8 /* fewer dots show no relation */
+
 struct shown { /* windows of one run */
     size_t first, count;
     const struct lab_rank_time *rank_time;
@@ -66,20 +68,20 @@ static void add_panel(struct lab_chart *chart, const struct lab_resource_correla
 }
 
 void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
-                         const char *suffix, bool simulated, struct lab_arena *arena) {
+                         const struct lab_claim *rho, const char *suffix, bool simulated,
+                         struct lab_arena *arena) {
     const struct lab_resource_correlations *of = finding.of;
     struct lab_windows windows;
     lab_windows_init(&windows);
     lab_windows_fill(&windows, &of->rank_times, &finding.item->resource,
                      of->merged ? (int64_t)(1e9 * of->window_s) : 0);
     struct shown shown = longest_run(&windows, &of->rank_times);
-    if (shown.count > 0) {
-        struct lab_claim claim = lab_claim_of_correlation(of, finding.item, arena);
+    if (shown.count >= WINDOWS_LEAST) {
         struct lab_chart chart = {
             .name = lab_arena_printf(arena, "correlate_top%s", suffix),
             .title = lab_arena_printf(arena, "Strongest correlation, %s", of->rank_times.device),
-            .caption = lab_arena_printf(arena, "One run. All runs: %s %s.", claim.quantity,
-                                        lab_claim_short(&claim, arena)),
+            .caption = lab_arena_printf(arena, "One run. All runs: %s %s.", rho->quantity,
+                                        lab_claim_short(rho, arena)),
             .columns = 1,
             .simulated = simulated};
         add_panel(lab_analysis_add_chart(result, chart, arena), finding.item, &windows, shown,

@@ -9,6 +9,7 @@ struct correlate_finding {
     const struct lab_resource_correlation *item;
 };
 
-/* "correlate_top": iteration times over the resource. */
+/* "correlate_top": iteration times over the resource; `rho`: of all runs. */
 void correlate_add_chart(struct lab_analysis_result *result, struct correlate_finding finding,
-                         const char *suffix, bool simulated, struct lab_arena *arena);
+                         const struct lab_claim *rho, const char *suffix, bool simulated,
+                         struct lab_arena *arena);
