@@ -192,8 +192,8 @@ static bool fit(struct plan_book *book, struct lab_plan_phase *phase) {
             continue;
         phase->mitigations &= ~(1u << bit);
         if (phase->mitigations)
-            phase->note = lab_arena_printf(book->arena, "phase %s runs without %s: %s", phase->name,
-                                           lab_plan_mitigations[bit], why);
+            phase->note = lab_arena_printf(book->arena, "phase %s: mitigation %s left out: %s",
+                                           phase->name, lab_plan_mitigations[bit], why);
         else
             phase->note =
                 lab_arena_printf(book->arena, "phase %s is left out: %s", phase->name, why);
