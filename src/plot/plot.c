@@ -98,7 +98,7 @@ static void draw(struct lab_plot *plot, const char *folder, int64_t deadline_ns)
     lab_str_init(&script);
     plot->written = write_files(plot, folder, &script, &plot->err) == 0;
     if (plot->written && left_ns <= 0)
-        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "%s was skipped for lack of time", plot->name);
+        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "no time was left");
     else if (plot->written)
         plot->drawn = run_gnuplot(script.text, plot->name, folder,
                                   left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
@@ -192,8 +192,9 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
     }
     if (!first)
         return NULL;
-    return lab_arena_printf(arena, "%d of %d pictures %s missing: %s", missing, count,
-                            missing == 1 ? "is" : "are", first->err.text);
+    return lab_arena_printf(arena, "%d of %d charts without %s: %s", missing, count,
+                            first->written ? "PNG and PDF copy (the SVG is there)" : "picture",
+                            first->err.text);
 }
 
 /* --- one picture --- */

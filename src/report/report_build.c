@@ -34,6 +34,7 @@ void report_analyse(struct report_found *found, const struct lab_analysis *analy
     *item = (struct lab_page_analysis){.name = analysis->name, .summary = analysis->summary};
     bool answers = found->count == 1; /* the study's question: never left out */
     if (!answers && found->deadline_ns && now_ns() > found->deadline_ns) {
+        item->skipped = true;
         item->failure = lab_arena_printf(
             found->arena, "skipped for lack of time; 'gpulab analyze %s' runs it", analysis->name);
         return;

@@ -18,6 +18,7 @@ struct lab_page_analysis {
     const char *summary;                      /* what it tells, in a line; may be NULL */
     const struct lab_analysis_result *result; /* NULL = it could not be done */
     const char *failure;                      /* then: why */
+    bool skipped;                             /* that is lack of time */
     const struct lab_plot *plots;             /* one for each chart of the result */
     int plot_count;                           /* 0 = pictures weren't asked for */
     bool named;                               /* the study names it among its answers */

@@ -261,9 +261,10 @@ static void add_analysis(const struct page_build *build, const struct lab_page_a
     lab_doc_end(doc);
 }
 
-/* One that the study doesn't ask for and that can't say anything is left out. */
+/* One that the study doesn't ask for and that can't say anything is left out; what was skipped is
+ * told with the method. */
 static bool is_shown(const struct lab_page_analysis *analysis) {
-    return analysis->named || !analysis->result || !analysis->result->lacks;
+    return !analysis->skipped && (analysis->named || !analysis->result || !analysis->result->lacks);
 }
 
 void page_add_evidence(const struct page_build *build) {

@@ -1,6 +1,7 @@
 /* page_study.c: how a study was measured, its points, what its programs reported; runs.csv. */
 #include "report/page/page_internal.h"
 
+#include "base/list.h"
 #include "doc/stream.h"
 #include "model/result.h"
 #include "report/study/study_axes.h"
@@ -49,15 +50,35 @@ static void add_study(const struct page_build *build) {
     lab_doc_end(doc);
 }
 
+/* "Skipped for lack of time: balance and memory. 'gpulab analyze NAME' runs one."; NULL = none. */
+static const char *skipped(const struct page_build *build) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const char **names = NULL;
+    int count = 0;
+    LAB_AUTO(str, list);
+    for (int i = 0; i < build->page->analysis_count; i++)
+        if (build->page->analyses[i].skipped)
+            LAB_ADD(names, count, arena) = build->page->analyses[i].name;
+    if (count == 0)
+        return NULL;
+    LAB_ADD(names, count, arena) = NULL;
+    lab_str_add_list(&list, names, "and");
+    return lab_arena_printf(arena, "Skipped for lack of time: %s. 'gpulab analyze NAME' runs one.",
+                            list.text);
+}
+
 void page_add_method(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
+    const char *without = skipped(build);
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
-    if (!build->digest && !build->page->missing)
+    if (!build->digest && !build->page->missing && !without)
         return;
     lab_doc_begin(doc, (struct lab_doc_section){
                            .title = "Method and runs", .name = "method and runs", .id = "method"});
     if (build->page->missing)
         lab_doc_text(doc, LAB_DOC_FAINT, "%s.", build->page->missing);
+    if (without)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", without);
     if (build->digest)
         add_study(build);
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);

@@ -432,7 +432,7 @@ LAB_TEST(nothing_is_drawn_after_the_deadline) {
     struct lab_chart chart = given_bars(&g->arena);
     lab_plot_draw(&chart, 1, test_folder(), 1, &g->arena, &plot);
     assert_false(plot.drawn);
-    assert_contains(lab_plot_missing(&plot, 1, &g->arena), "for lack of time");
+    assert_contains(lab_plot_missing(&plot, 1, &g->arena), "no time was left");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
