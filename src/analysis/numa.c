@@ -142,14 +142,13 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     const char **names = NULL;
     const struct lab_numa_device *own = &grid->devices[first];
     bool tested = lab_numa_home_tested(own);
-    int count = 0, best = binding_node(own), until = own->nodes[lab_numa_best_node(own)].number;
+    int count = 0, best = binding_node(own);
     double bound = 0;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         bool alike = verdict_of(device) == verdict &&
                      (verdict != LAB_CLAIM_YES ||
-                      (lab_numa_home_tested(device) == tested && binding_node(device) == best &&
-                       device->nodes[lab_numa_best_node(device)].number == until));
+                      (lab_numa_home_tested(device) == tested && binding_node(device) == best));
         if (d <= first && alike != (d == first))
             return NULL;
         if (alike)
@@ -159,8 +158,7 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     }
     const char *who = lab_words_devices(names, count, arena);
     if (verdict == LAB_CLAIM_YES && !tested)
-        return lab_arena_printf(arena, "%s: NUMA node %d until local NUMA node %d is tested.", who,
-                                until, best);
+        return lab_arena_printf(arena, "%s: test local NUMA node %d first.", who, best);
     if (verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
