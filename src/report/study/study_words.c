@@ -394,12 +394,15 @@ void study_add_repeat_command(const struct lab_study_info *study, int repeat, co
         lab_str_printf(&changed, " experiment.repeat=%d", repeat);
     if (keys)
         lab_str_printf(&changed, " %s", keys);
+    /* results of another device stand apart */
+    bool elsewhere = keys && sets_key(changed.text, "device", strlen("device"));
     for (const char *at = study->command, *end; *at; at = end) {
         size_t length;
         const char *key = key_of(at, &length);
         end = strchrnul(at + 1, ' ');
         bool runs = repeat > 0 && length == 4 && strncmp(key, "runs", 4) == 0;
-        if (key[length] != '=' || !(runs || sets_key(changed.text, key, length)))
+        bool apart = elsewhere && length == 10 && strncmp(key, "output_dir", 10) == 0;
+        if (key[length] != '=' || !(runs || apart || sets_key(changed.text, key, length)))
             lab_str_add_bytes(out, at, (size_t)(end - at));
     }
     lab_str_add(out, changed.text);
