@@ -50,8 +50,8 @@ bool lab_study_can_compile(const struct lab_study_run *run);
 /* Of two models, as qsort() asks for it: unknown ones last, equal ones by their names. */
 int lab_study_order(double a, const char *a_name, double b, const char *b_name);
 
-/* "Transfer-bound: vit0x0x0; compute-bound: vit32x4x512" by the values of models that copy, in the
- * points' order; NULL = none does (stages/). */
+/* "Transfer takes longer: vit0x0x0; compute takes longer: vit32x4x512" by the values of models that
+ * copy, in the points' order, no verdict; NULL = none does (stages/). */
 const char *lab_study_bound_words(const struct lab_study_point *points, int count,
                                   struct lab_arena *arena);
 

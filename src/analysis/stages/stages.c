@@ -122,9 +122,10 @@ const char *lab_study_bound_words(const struct lab_study_point *points, int coun
     if (seen_count == 0)
         return NULL;
     if (!*transfer || !*compute)
-        return lab_arena_printf(arena, "%s: %s", *transfer ? "Transfer-bound" : "Compute-bound",
+        return lab_arena_printf(arena, "%s takes longer: %s", *transfer ? "Transfer" : "Compute",
                                 *transfer ? transfer : compute);
-    return lab_arena_printf(arena, "Transfer-bound: %s; compute-bound: %s", transfer, compute);
+    return lab_arena_printf(arena, "Transfer takes longer: %s; compute takes longer: %s", transfer,
+                            compute);
 }
 
 /* --- blocks --- */
