@@ -34,7 +34,7 @@ static const struct lab_field model_fields[] = {
 
 /* --- sentences --- */
 
-#define BELOW_ABOVE ": transfer-bound below, compute-bound above"
+#define BELOW_ABOVE "transfer-bound below, compute-bound above"
 
 #define NONE_WITHIN "no crossover within the tested range"
 
@@ -54,10 +54,12 @@ static const char *bound_words(int count, const char *bound, struct lab_arena *a
                       : lab_arena_printf(arena, "all %d models are %s-bound", count, bound);
 }
 
-/* Of a value, certain or not. */
-static const char *sentence_of(const struct lab_claim *claim, struct lab_arena *arena) {
+/* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
+static const char *sentence_of(const struct lab_claim *claim, const char *of,
+                               struct lab_arena *arena) {
     if (claim->verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s%s.", lab_claim_sentence(claim, arena), BELOW_ABOVE);
+        return lab_arena_printf(arena, "%s: %s" BELOW_ABOVE ".", lab_claim_sentence(claim, arena),
+                                of);
     return lab_arena_printf(arena, "%s: crossover inconclusive (%d run%s each), measured at %s.",
                             claim->subject, claim->n, claim->n == 1 ? "" : "s",
                             lab_claim_short(claim, arena));
@@ -71,7 +73,11 @@ static const char *make_sentence(const struct crossover_series *series, struct l
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return sentence_of(claim, arena);
+        return sentence_of(claim,
+                           lab_str_equal(series->title, "by depth")   ? "models of this width are "
+                           : lab_str_equal(series->title, "by width") ? "models of this depth are "
+                                                                      : "",
+                           arena);
     if (*bound)
         return lab_arena_printf(arena, "%s: %s; " NONE_WITHIN ".", claim->subject,
                                 bound_words(series->count, bound, arena));
@@ -119,7 +125,7 @@ static void add_pooled(struct lab_analysis_result *result, const struct crossove
     claim.kind = "crossover.work";
     claim.quantity = "crossover at";
     lab_analysis_add_claim(result, &claim, arena);
-    result->answer = sentence_of(&claim, arena);
+    result->answer = sentence_of(&claim, "", arena);
 }
 
 /* --- the whole --- */
