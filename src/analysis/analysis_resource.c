@@ -51,6 +51,8 @@ static const char *gpu_title(const char *title, const struct lab_resource *resou
 
 const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena) {
     const char *title = lab_metric(resource->metric)->title;
+    if (resource->metric == LAB_METRIC_ENERGY) /* per second */
+        title = "Mean power";
     if (is_of_gpu(resource))
         return gpu_title(title, resource, arena);
     if (strstr(title, "[n]"))
