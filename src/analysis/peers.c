@@ -95,6 +95,7 @@ static const struct lab_field device_fields[] = {
     FIELD(condition.xids, "xids", "Xids", LAB_UNIT_COUNT, .yields = 2),
     FIELD(condition.runs, "runs", "Runs", LAB_UNIT_COUNT, .yields = 2),
     FIELD(differs, "differs", NULL, LAB_UNIT_TEXT),
+    FIELD(alike, "alike", NULL, LAB_UNIT_TEXT),
 };
 
 static const struct lab_field model_fields[] = {
@@ -114,8 +115,8 @@ static void describe(struct lab_peers *peers, struct lab_arena *arena) {
             if (lab_str_equal(peers->devices[i].hardware, peers->devices[d].hardware) &&
                 !peers->devices[i].odd)
                 LAB_ADD(others, count, arena) = &peers->devices[i].condition;
-        peers->devices[d].differs =
-            lab_condition_differences(&peers->devices[d].condition, others, count, arena);
+        peers->devices[d].differs = lab_condition_differences(
+            &peers->devices[d].condition, others, count, &peers->devices[d].alike, arena);
     }
 }
 

@@ -116,8 +116,9 @@ static double value_at(const struct lab_condition *condition, size_t offset) {
 
 const char *lab_condition_differences(const struct lab_condition *own,
                                       const struct lab_condition *const *peers, int count,
-                                      struct lab_arena *arena) {
+                                      const char **ret_alike, struct lab_arena *arena) {
     LAB_AUTO(str, text);
+    LAB_AUTO(str, alike);
     double *values = lab_arena_alloc(arena, (size_t)count + 1, sizeof *values);
     for (int c = 0; c < LAB_COUNT_OF(compared); c++) {
         double value = value_at(own, compared[c].offset);
@@ -129,10 +130,13 @@ const char *lab_condition_differences(const struct lab_condition *own,
         if (isnan(value) || n == 0)
             continue;
         double usual = lab_stats_median(values, n);
-        if (fabs(value - usual) < fmax(compared[c].least, compared[c].share * fabs(usual)))
+        if (fabs(value - usual) < fmax(compared[c].least, compared[c].share * fabs(usual))) {
+            lab_str_printf(&alike, "%s%s", alike.length ? ", " : "", compared[c].title);
             continue;
+        }
         lab_str_printf(&text, "%s%s %.0f%s (peers %.0f)", text.length ? ", " : "",
                        compared[c].title, value, compared[c].unit, usual);
     }
+    *ret_alike = lab_arena_strdup(arena, alike.text);
     return lab_arena_strdup(arena, text.text);
 }

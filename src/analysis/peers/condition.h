@@ -17,7 +17,7 @@ struct lab_condition { /* means over the runs, sums of counters; NaN = unknown *
 struct lab_condition lab_condition_of(const struct lab_study_table *study, const char *device);
 
 /* "SM clock 1,710 MHz (peers 1,980), PCIe width 8 (16)"; "" = nothing. Compared with the median of
- * `peers`, which skips the one itself. */
+ * `peers`, which skips the one itself. `ret_alike`: what doesn't differ, "temperature, power". */
 const char *lab_condition_differences(const struct lab_condition *own,
                                       const struct lab_condition *const *peers, int count,
-                                      struct lab_arena *arena);
+                                      const char **ret_alike, struct lab_arena *arena);

@@ -99,12 +99,72 @@ static bool is_best(const struct lab_advice *advice, int index) {
     return true;
 }
 
+/* What `peers` says of a device in a column of its table; "" = nothing. */
+static const char *told_of_peer(const struct making *making, const char *device, const char *key) {
+    for (int i = 0; i < making->page->analysis_count; i++) {
+        const struct lab_analysis_result *result = making->page->analyses[i].result;
+        if (!result || !lab_str_equal(making->page->analyses[i].name, "peers"))
+            continue;
+        for (int t = 0; result->part_count > 0 && t < result->parts[0].table_count; t++) {
+            const struct lab_doc_table *table = &result->parts[0].tables[t];
+            int name = LAB_FIND(table->columns, table->column_count, key, "device"),
+                told = LAB_FIND(table->columns, table->column_count, key, key);
+            for (int r = 0; name >= 0 && told >= 0 && r < table->row_count; r++) {
+                const struct lab_doc_cell *cells =
+                    &table->cells[(ptrdiff_t)r * table->column_count];
+                if (lab_str_equal(cells[name].text, device) && cells[told].text)
+                    return cells[told].text;
+            }
+        }
+    }
+    return "";
+}
+
+/* Where a slow device reads as its peers do, only the card itself is left to look at. */
+static const char *check_words(const struct making *making, const char *device) {
+    const char *differs = told_of_peer(making, device, "differs"),
+               *alike = told_of_peer(making, device, "alike");
+    if (*differs)
+        return lab_arena_printf(making->arena, "Check %s, which differs in %s", device, differs);
+    if (*alike)
+        return lab_arena_printf(
+            making->arena, "Inspect or swap %s, whose readings are its peers' (%s)", device, alike);
+    return lab_arena_printf(making->arena, "Check clocks, cooling and link of %s", device);
+}
+
+/* Which models don't gain, by the analysis that says so; `ret_gain`: of those that do. */
+static const char *compile_words(const struct making *making, const char **ret_gain) {
+    const char *names[4] = {NULL}, *text = "Compile the model";
+    double least = INFINITY, most = 0;
+    int count = 0, rest = 0;
+    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    for (int i = 0; i < count; i++) {
+        if (!lab_str_equal(claims[i]->kind, "compile.model"))
+            continue;
+        if (claims[i]->verdict == LAB_CLAIM_YES && claims[i]->effect > 0) {
+            least = fmin(least, claims[i]->effect);
+            most = fmax(most, claims[i]->effect);
+        } else if (rest++ < 3) {
+            names[rest - 1] = lab_arena_strndup(making->arena, claims[i]->subject,
+                                                strcspn(claims[i]->subject, ","));
+        }
+    }
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, names, "and");
+    if (rest > 3)
+        text = lab_arena_printf(making->arena, "%s, but not %d models without gain", text, rest);
+    else if (rest)
+        text = lab_arena_printf(making->arena, "%s, but not %s (no certain gain)", text, list.text);
+    if (most > least)
+        *ret_gain = lab_arena_printf(making->arena, "%+.1f%% to %+.1f%%", 100 * least, 100 * most);
+    return text;
+}
+
 /* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 points (…)", "Check GPU 7, …:
  * 3.2% lower …" */
-static const char *choice_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
+static const char *choice_sentence(const struct making *making, const struct lab_claim *claim) {
+    struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
-    if (lab_str_equal(claim->kind, "recommend.compile"))
-        return "Compile the model";
     if (lab_str_starts(claim->kind, "recommend.")) {
         const char *smallest = lab_str_equal(claim->kind, "recommend.batch")
                                    ? ", the smallest that no other beats"
@@ -117,8 +177,7 @@ static const char *choice_sentence(const struct lab_claim *claim, struct lab_are
         chosen.mean_of = NULL;
     }
     if (lab_str_equal(claim->kind, "peers.device"))
-        chosen.subject =
-            lab_arena_printf(arena, "Check clocks, cooling and link of %s", claim->subject);
+        chosen.subject = check_words(making, claim->subject);
     return lab_claim_sentence(&chosen, arena);
 }
 
@@ -203,15 +262,16 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
         const struct lab_claim *claim = &advice->choices[i];
         bool compile = lab_str_equal(claim->kind, "recommend.compile"),
              check = lab_str_equal(claim->kind, "peers.device");
+        const char *gains = gain(claim, arena),
+                   *text = compile ? compile_words(making, &gains) : choice_sentence(making, claim);
         if (is_best(advice, i) && fabs(claim->effect) >= LAB_CLAIM_WORTH)
-            add(making, (struct page_action){
-                            .kind = PAGE_CHOOSE,
-                            .text = page_named(making->names, choice_sentence(claim, arena), arena),
-                            .command = compile ? COMPILE_LINE
-                                       : check ? check_line(claim, arena)
-                                               : NULL,
-                            .gain = compile ? gain(claim, arena) : NULL,
-                            .check = check});
+            add(making, (struct page_action){.kind = PAGE_CHOOSE,
+                                             .text = page_named(making->names, text, arena),
+                                             .command = compile ? COMPILE_LINE
+                                                        : check ? check_line(claim, arena)
+                                                                : NULL,
+                                             .gain = compile ? gains : NULL,
+                                             .check = check});
     }
 }
 
@@ -366,10 +426,10 @@ struct page_actions page_actions_make(const struct lab_page *page,
     bool bind = page && page->advice && asks_for_nodes(page);
     if (bind)
         add_bindings(&making, page->advice);
-    if (page)
-        add_followed(&making, false);
     if (page && page->advice)
         add_choices(&making, page->advice);
+    if (page)
+        add_followed(&making, false);
     if (page)
         find_further(&making);
     bool advised = false;
