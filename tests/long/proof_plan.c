@@ -322,16 +322,16 @@ static const struct {
     bool (*plan)(struct plan *plan); /* false = not on such a machine */
     int weight;
 } kinds[] = {
-    {"numa_study", {"numa", "recommend"}, plan_numa, 3},
-    {"quick_test", {"recommend", "crossover"}, plan_devices, 3},
-    {"scaling_study", {"scaling", "crossover"}, plan_scaling, 4},
-    {"transfer_study", {"transfer", "numa"}, plan_transfer, 4},
-    {"compile_study", {"compile", "scaling"}, plan_compile, 4},
-    {"throughput_study", {"speedup", "recommend"}, plan_throughput, 3},
-    {"throughput_study", {"speedup", "recommend"}, plan_bridges, 20},
-    {"stability", {"stability"}, plan_stability, 3},
-    {"contention", {"contention", "variance"}, plan_phases, 3},
-    {"train_scaling", {"training", "speedup"}, plan_training, 3},
+    {"numa_study", {"numa", "recommend"}, plan_numa, 6},
+    {"quick_test", {"recommend", "crossover"}, plan_devices, 6},
+    {"scaling_study", {"scaling", "crossover"}, plan_scaling, 8},
+    {"transfer_study", {"transfer", "numa"}, plan_transfer, 9},
+    {"compile_study", {"compile", "scaling"}, plan_compile, 9},
+    {"throughput_study", {"speedup", "recommend"}, plan_throughput, 6},
+    {"throughput_study", {"speedup", "recommend"}, plan_bridges, 40},
+    {"stability", {"stability"}, plan_stability, 6},
+    {"contention", {"contention", "variance"}, plan_phases, 7},
+    {"train_scaling", {"training", "speedup"}, plan_training, 6},
 };
 
 void proof_draw_study(struct proof_random *random, const struct proof_drawn_machine *machine,
