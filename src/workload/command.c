@@ -329,10 +329,8 @@ static void on_started(void *opaque) {
 }
 
 static void suggest(struct command_state *state, void (*tell)(void *state, const char *text)) {
-    const char *text =
-        state->suggestions ? command_suggestions_text(state->suggestions, &state->arena) : NULL;
-    if (text && tell)
-        tell(state->sink.state, text);
+    if (state->suggestions && tell)
+        tell(state->sink.state, command_suggestions_text(state->suggestions, &state->arena));
 }
 
 static bool on_stopped(void *opaque) {

@@ -138,4 +138,8 @@ expect_status 137
 run export "$study" --what metrics
 [ "$(cat "$work/out")" = "$before" ] || fail "a killed reading changed metrics"
 
+# Given a program without a named number, then the warning shows a line of its output.
+run run test_matrix 'experiment.command="echo 3 files ready"' 'experiment.matrix={}' output_dir="$work/outputs"
+expect_out "no metric was read from its output, such as '3 files ready'"
+
 finish

@@ -215,8 +215,7 @@ struct command_suggestions; /* lives as long as the arena */
 struct command_suggestions *command_suggestions_make(struct lab_arena *arena);
 void command_suggestions_add(struct command_suggestions *all, const char *line, size_t length);
 
-/* A sentence with a line of the output and the pattern that would read it; NULL = no line has a
- * number with a name. */
+/* A sentence with a line of the output, and the pattern that would read it where there is one. */
 const char *command_suggestions_text(const struct command_suggestions *all,
                                      struct lab_arena *arena);
 

@@ -13,7 +13,7 @@
 #define LINES_FIRST  2000 /* all of these are looked at, then one in LINES_EACH */
 #define LINES_EACH   64
 #define MADE_MAX     200 /* patterns that are made in all */
-#define LINE_BYTES   160 /* a longer one is nothing to show */
+#define LINE_BYTES   160 /* of a longer one only these are shown, and no pattern is made */
 #define NAMES_MOST   4
 #define WORTH_SHOWN  3 /* "loss: 3" or "x 1.5", not "5 files" */
 #define WORTH_MARKED 3 /* ':' or '=' before it */
@@ -30,6 +30,9 @@ struct command_suggestions {
     struct form forms[FORMS_MAX];
     int count, made;
     int64_t seen;
+    char shown[LINE_BYTES +
+               1]; /* where there is no pattern: the last line, one with a digit first */
+    bool has_digit;
 };
 
 struct command_suggestions *command_suggestions_make(struct lab_arena *arena) {
@@ -207,15 +210,34 @@ static bool count_line(struct command_suggestions *all, const char *text, size_t
     return false;
 }
 
+static bool has_digit(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (isdigit((unsigned char)text[i]))
+            return true;
+    return false;
+}
+
+static void show(struct command_suggestions *all, const char *text, size_t length) {
+    while (length && isspace((unsigned char)*text))
+        text++, length--;
+    length = length < LINE_BYTES ? length : LINE_BYTES;
+    bool digit = has_digit(text, length);
+    if (length == 0 || (all->has_digit && !digit))
+        return;
+    all->has_digit = digit;
+    for (size_t i = 0; i < length; i++)
+        all->shown[i] = (char)(iscntrl((unsigned char)text[i]) ? ' ' : text[i]);
+    all->shown[length] = '\0';
+    all->shown[lab_str_utf8_prefix(all->shown, length)] = '\0';
+}
+
 static bool can_be_quoted(const char *text, size_t length) {
-    bool digit = false;
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        digit |= isdigit(c) != 0;
         if ((iscntrl(c) && c != '\t') || strchr("{}*'\"\\", c))
             return false;
     }
-    return digit && lab_str_utf8_prefix(text, length) == length;
+    return has_digit(text, length) && lab_str_utf8_prefix(text, length) == length;
 }
 
 void command_suggestions_add(struct command_suggestions *all, const char *line, size_t length) {
@@ -225,6 +247,7 @@ void command_suggestions_add(struct command_suggestions *all, const char *line, 
     size_t label = command_rank_label(line, length, &rank);
     line += label;
     length -= label;
+    show(all, line, length);
     if (length == 0 || length > LINE_BYTES || !can_be_quoted(line, length))
         return;
     if (!count_line(all, line, length) && all->made < MADE_MAX)
@@ -236,8 +259,14 @@ const char *command_suggestions_text(const struct command_suggestions *all,
     const struct form *best = all->count ? &all->forms[0] : NULL;
     for (int i = 1; i < all->count; i++)
         best = is_better(&all->forms[i], best) ? &all->forms[i] : best;
-    return best ? lab_arena_printf(arena,
-                                   LAB_NO_METRIC ": the pattern '%s' would read its line '%s'",
-                                   best->text, best->line)
-                : NULL;
+    if (best)
+        return lab_arena_printf(arena, LAB_NO_METRIC ": the pattern '%s' would read its line '%s'",
+                                best->text, best->line);
+    if (*all->shown)
+        return lab_arena_printf(
+            arena,
+            LAB_NO_METRIC
+            " from its output, such as '%s'; lines such as 'step 10 loss 2.5' are read",
+            all->shown);
+    return LAB_NO_METRIC ": it printed nothing (python3 holds output back without -u)";
 }
