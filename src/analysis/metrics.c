@@ -48,7 +48,7 @@ int metrics_objective(struct metrics_metric *metrics, int count, const char *ask
         return -1;
     for (int i = 0; i < count; i++) {
         if (asked && strlen(metrics[i].name) == length &&
-            strncmp(metrics[i].name, asked, length) == 0) {
+            strncasecmp(metrics[i].name, asked, length) == 0) {
             metrics[i].better = better == LAB_DIRECTION_NONE ? metrics[i].better : better;
             return i;
         }

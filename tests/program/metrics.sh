@@ -51,7 +51,7 @@ first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
 expect_out '^lr=25: 50.0% lower final_loss than lr=50'
 grep -Fq "$work/train 25 0" "$folder/report/report.md" || fail "$what: no line to paste"
-run analyze metrics "$first" "$folder" objective=loss
+run analyze metrics "$first" "$folder" objective=LOSS
 expect_status 0
 expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*3 runs each' # one plan: its runs are pooled
 run analyze metrics before="$first" after="$folder" objective=loss

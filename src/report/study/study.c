@@ -183,7 +183,7 @@ static const char *missing_objective(const struct lab_study_info *study, struct 
         return NULL;
     for (int i = 0; i < study->metric_count; i++) {
         const char *name = study->metrics[i].name;
-        if (strlen(name) == length && strncmp(name, study->objective, length) == 0)
+        if (strlen(name) == length && strncasecmp(name, study->objective, length) == 0)
             return NULL;
         if (lab_list_find_text(names, count, name) >= 0)
             continue;
