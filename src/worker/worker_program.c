@@ -31,6 +31,11 @@ static void keep_tokens(struct worker_program *program, double value, struct lab
     program->tokens[program->token_count++] = value;
 }
 
+/* What a bar says by itself: its steps are left where the program tells its epochs. */
+static bool is_pace(const char *name) {
+    return strcmp(name, "iterations_per_s") == 0 || strcmp(name, "iteration_time") == 0;
+}
+
 /* One name's steps are followed, so that two that are printed at other steps don't mix. A program
  * that starts over begins anew; a lagging rank that prints an earlier step is passed over. Epochs
  * count only where no steps do. */
@@ -39,7 +44,8 @@ static void count_steps(struct worker_program *program, const struct lab_reporte
     int64_t time_ns = metric->time_ns;
     if (isnan(step))
         return;
-    if (!program->name[0] || (program->by_epoch && !metric->by_epoch)) {
+    if (!program->name[0] || (program->by_epoch && !metric->by_epoch) ||
+        (!program->by_epoch && metric->by_epoch && is_pace(program->name))) {
         snprintf(program->name, sizeof program->name, "%s", metric->name);
         program->first_step = INFINITY;
         program->steps = 0;

@@ -285,8 +285,16 @@ static const char *clean(char last[LAST_LINE_MAX + 1]) {
     return last;
 }
 
+/* Its steps, or those of a bar; -1 = none are counted. */
+static double done(const struct command_progress *progress, int64_t *ret_total) {
+    double total = progress->has_step ? progress->total : progress->bar_total;
+    *ret_total = total < 0x1p53 ? (int64_t)total : 0;
+    return progress->has_step ? progress->step : progress->has_bar ? progress->bar : -1;
+}
+
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
-    double before = state->lead < 0 ? -1 : state->reading.ranks[state->lead].step;
+    int64_t total;
+    double before = state->lead < 0 ? -1 : done(&state->reading.ranks[state->lead], &total);
     bool error = command_is_error(text, length);
     remember(state->last[stream], text, length);
     if (error && !*state->error)
@@ -299,12 +307,12 @@ static void on_line(struct command_state *state, int stream, const char *text, s
     if (!error) /* it went on */
         state->error[0] = '\0';
     const struct command_progress *progress = command_reading_of(&state->reading, -1);
-    if (state->lead < 0 && progress->has_step)
+    double now = done(progress, &total);
+    if (state->lead < 0 && now >= 0)
         state->lead = (int)(progress - state->reading.ranks);
-    if (progress == &state->reading.ranks[state->lead] && progress->step != before &&
-        state->sink.progress && progress->step >= 0 && progress->step < 0x1p53)
-        state->sink.progress(state->sink.state, (int64_t)progress->step,
-                             state->total ? state->total : (int64_t)progress->total);
+    if (progress == &state->reading.ranks[state->lead] && now != before && state->sink.progress &&
+        now >= 0 && now < 0x1p53)
+        state->sink.progress(state->sink.state, (int64_t)now, state->total ? state->total : total);
 }
 
 static void on_out_line(void *state, const char *text, size_t length) {

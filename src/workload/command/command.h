@@ -9,6 +9,8 @@
  *   object.c       those of a line that is JSON or a Python dictionary
  *   line.c         a line as words, numbers and marks
  *   printed.c      those of a line as training programs print it
+ *   table.c        those of a row, by the names above it
+ *   form.c         what the numbers of a line mean, kept for the next like it
  *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
  *   error.c        a line that says what a program died of
@@ -110,7 +112,11 @@ bool command_is_epoch(const char *name); /* "epoch" */
 struct command_progress { /* of one rank, from line to line; zeroed = nothing was read yet */
     bool has_epoch, has_step, has_part;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
+    double printed, printed_epoch, base;    /* the step as it was printed, and those before it */
     double part, wraps; /* the share of the epoch that is done, and how often it began anew */
+    bool has_given, has_bar;
+    double given;          /* an object's epoch */
+    double bar, bar_total; /* of a bar by itself: the step where nothing else counts */
 };
 
 #define COMMAND_RANKS_MAX 65536
@@ -119,23 +125,17 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     struct command_progress *ranks; /* by rank + 1: the first is of lines without a label */
     int rank_count;                 /* of `ranks` */
     int rank;                       /* of the line that is being read; -1 = it has no label */
+    struct command_forms *forms;    /* of its lines; NULL = none yet (form.h) */
+    struct command_table *table;    /* that it prints; NULL = none yet */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */
 struct command_progress *command_reading_of(struct command_reading *reading, int rank);
 void command_reading_release(struct command_reading *reading);
+void command_forms_release(struct command_forms *forms);
 
-/* Steps; where none are counted, epochs and the part of the one that runs; else NaN. */
+/* Steps, else epochs and the part of the one that runs, else the steps of a bar, else NaN. */
 double command_progress_step(const struct command_progress *progress, bool *ret_by_epoch);
-
-/* Whether the line is an object; nothing is found in one that isn't whole. A key that counts
- * steps is the step of the others, else "epoch" is; the key "rank" is their rank. */
-bool command_object_line(struct command_reading *reading, const char *line, size_t length,
-                         command_found *found, void *state);
-
-/* Whether the line has values or counts steps or epochs. */
-bool command_printed_line(struct command_reading *reading, const char *text, size_t length,
-                          command_found *found, void *state);
 
 /* --- rank.c --- */
 

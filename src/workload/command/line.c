@@ -39,7 +39,7 @@ static const unsigned char classes[256] = {
     ['/'] = JOINS | SPLITS,
     ['#'] = JOINS,
     ['.'] = JOINS | NUMERIC | SPLITS,
-    ['-'] = JOINS | NUMERIC | SIGN,
+    ['-'] = JOINS | NUMERIC | SIGN | SPLITS,
     ['+'] = NUMERIC | SIGN,
     [0x80 ... 0xe1] = WORD,
     [0xe2] = 0, /* begins the characters that bars and frames are drawn with */
@@ -54,7 +54,8 @@ static bool is(char c, int class) {
 
 struct word {
     const char *text;
-    unsigned char length, meaning;
+    unsigned char length;
+    uint16_t meaning;
 };
 
 #define W(text, meaning)                                                                           \
@@ -65,6 +66,8 @@ static const struct word *const words[26] = {
     ['a' - 'a'] = WORDS{W("acc", KNOWN),
                         W("accuracy", KNOWN),
                         W("auc", KNOWN),
+                        W("acc1", KNOWN),
+                        W("acc5", KNOWN),
                         W("acc@1", KNOWN),
                         W("acc@5", KNOWN),
                         W("at", PREPOSITION),
@@ -72,10 +75,27 @@ static const struct word *const words[26] = {
                         W("and", PREPOSITION),
                         {NULL}},
     ['b' - 'a'] = WORDS{W("batch", STEP), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
-    ['c' - 'a'] = WORDS{W("critical", LEVEL), {NULL}},
-    ['d' - 'a'] = WORDS{W("debug", LEVEL), {NULL}},
-    ['e' - 'a'] = WORDS{W("epoch", EPOCH), W("epochs", EPOCH), W("error", LEVEL), {NULL}},
-    ['f' - 'a'] = WORDS{W("f1", KNOWN), W("for", PREPOSITION), W("from", PREPOSITION), {NULL}},
+    ['c' - 'a'] =
+        WORDS{W("critical", LEVEL), W("cer", KNOWN), W("cuda", PROSE), W("coef", SETTING), {NULL}},
+    ['d' - 'a'] = WORDS{W("debug", LEVEL), W("dice", KNOWN), W("dev", EVALUATION), {NULL}},
+    ['e' - 'a'] = WORDS{W("epoch", EPOCH),
+                        W("epochs", EPOCH),
+                        W("error", LEVEL),
+                        W("eval", EVALUATION),
+                        W("evaluation", EVALUATION),
+                        W("evaluating", EVALUATION),
+                        W("elbo", KNOWN),
+                        W("episode", STEP),
+                        W("eta", PROSE),
+                        {NULL}},
+    ['f' - 'a'] = WORDS{W("f1", KNOWN),
+                        W("fid", KNOWN),
+                        W("fn", SETTING),
+                        W("factor", SETTING),
+                        W("function", SETTING),
+                        W("for", PREPOSITION),
+                        W("from", PREPOSITION),
+                        {NULL}},
     ['g' - 'a'] = WORDS{W("global_step", STEP), W("global_iter", STEP), W("gpu", PROSE), {NULL}},
     ['i' - 'a'] = WORDS{W("iter", STEP),
                         W("iters", STEP),
@@ -86,28 +106,60 @@ static const struct word *const words[26] = {
                         W("is", IS),
                         W("info", LEVEL),
                         {NULL}},
-    ['l' - 'a'] = WORDS{W("loss", KNOWN), W("line", PROSE), {NULL}},
-    ['m' - 'a'] = WORDS{W("mfu", KNOWN), W("mae", KNOWN), W("mse", KNOWN), {NULL}},
+    ['l' - 'a'] = WORDS{W("loss", KNOWN), W("logloss", KNOWN), W("line", PROSE), {NULL}},
+    ['m' - 'a'] = WORDS{W("mfu", KNOWN),
+                        W("mae", KNOWN),
+                        W("mse", KNOWN),
+                        W("miou", KNOWN),
+                        W("mlogloss", KNOWN),
+                        {NULL}},
     ['n' - 'a'] = WORDS{W("nll", KNOWN), W("node", PROSE), {NULL}},
-    ['o' - 'a'] = WORDS{W("of", OF), {NULL}},
-    ['p' - 'a'] =
-        WORDS{W("ppl", KNOWN), W("perplexity", KNOWN), W("port", PROSE), W("pid", PROSE), {NULL}},
-    ['r' - 'a'] = WORDS{W("rmse", KNOWN), W("reward", KNOWN), W("rank", PROSE), {NULL}},
-    ['s' - 'a'] =
-        WORDS{W("step", STEP), W("steps", STEP), W("seed", PROSE), W("saved", PROSE), {NULL}},
+    ['o' - 'a'] = WORDS{W("of", OF), W("on", PREPOSITION), {NULL}},
+    ['p' - 'a'] = WORDS{W("ppl", KNOWN),
+                        W("perplexity", KNOWN),
+                        W("psnr", KNOWN),
+                        W("port", PROSE),
+                        W("pid", PROSE),
+                        {NULL}},
+    ['r' - 'a'] =
+        WORDS{W("rmse", KNOWN), W("reward", KNOWN), W("rew", KNOWN), W("rank", PROSE), {NULL}},
+    ['s' - 'a'] = WORDS{W("step", STEP),
+                        W("steps", STEP),
+                        W("ssim", KNOWN),
+                        W("so", PREPOSITION),
+                        W("scale", SETTING),
+                        W("scaler", SETTING),
+                        W("seed", PROSE),
+                        W("saved", PROSE),
+                        {NULL}},
     ['t' - 'a'] = WORDS{W("train_step", STEP),
                         W("train_iter", STEP),
                         W("top1", KNOWN),
                         W("top5", KNOWN),
+                        W("throughput", KNOWN),
+                        W("threshold", SETTING),
+                        W("test", EVALUATION),
+                        W("testing", EVALUATION),
+                        W("train", TRAINING),
+                        W("training", TRAINING),
                         W("to", PREPOSITION),
                         W("than", PREPOSITION),
                         W("the", PREPOSITION),
                         W("took", PREPOSITION),
                         {NULL}},
-    ['v' - 'a'] = WORDS{W("version", PROSE), W("v_num", PROSE), {NULL}},
+    ['u' - 'a'] = WORDS{W("use", SAYS), W("uses", SAYS), {NULL}},
+    ['v' - 'a'] = WORDS{W("val", EVALUATION),
+                        W("valid", EVALUATION),
+                        W("validation", EVALUATION),
+                        W("validating", EVALUATION),
+                        W("version", PROSE),
+                        W("v_num", PROSE),
+                        {NULL}},
     ['w' - 'a'] = WORDS{W("wer", KNOWN),
                         W("with", PREPOSITION),
                         W("was", IS),
+                        W("weight", SETTING),
+                        W("weights", SETTING),
                         W("warning", LEVEL),
                         W("warn", LEVEL),
                         {NULL}},
@@ -130,8 +182,34 @@ static unsigned look_up(const char *text, size_t length) {
     return 0;
 }
 
+/* "trainer.py:264": a line of a file, no value. */
+static bool is_source(const char *text, size_t length) {
+    static const char *const endings[] = {".py", ".c", ".cc", ".cpp", ".cu", ".rs", ".go", ".h"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && memcmp(text + length - ending, endings[i], ending) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "saving", "computing"; not "training", "running loss". */
+static bool is_doing(const char *text, size_t length) {
+    static const char *const names[] = {"running", "remaining", "learning", "moving", "timing"};
+    if (length < 5 || !is_same("ing", text + length - 3, 3) || memchr(text, '_', length))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && is_same(names[i], text, length))
+            return false;
+    return true;
+}
+
 static unsigned word_meaning(const char *text, size_t length, bool split) {
     unsigned meaning = look_up(text, length), last;
+    if (!meaning && is_doing(text, length))
+        return COMMAND_SAYS;
+    if (split && is_source(text, length))
+        return COMMAND_PREPOSITION;
     if (meaning == COMMAND_LEVEL && is(text[1], LETTER) && text[1] & 0x20)
         meaning = 0; /* INFO, but "error" is a value's name */
     last = meaning;
@@ -140,7 +218,8 @@ static unsigned word_meaning(const char *text, size_t length, bool split) {
         if (i < length && !is(text[i], SPLITS))
             continue;
         if (i > part && i - part < length)
-            meaning |= look_up(text + part, i - part) & COMMAND_KNOWN;
+            meaning |= look_up(text + part, i - part) &
+                       (COMMAND_KNOWN | COMMAND_EVALUATION | COMMAND_TRAINING);
         part = i + 1;
         if (i < length && text[i] == '_')
             name = i + 1;
@@ -159,6 +238,15 @@ bool command_is_epoch(const char *name) {
     return (*name | 0x20) == 'e' && strcasecmp(name, "epoch") == 0; /* few begin so */
 }
 
+/* "it/s", "s/it", "tok/s", "tokens/s" */
+static bool is_rate(const char *word, size_t length, const char *rest, size_t left) {
+    if (left < 2 || *rest != '/' || length > 6)
+        return false;
+    if (length == 1)
+        return *word == 's' && rest[1] == 'i';
+    return rest[1] == 's' && (is_same("it", word, 2) || is_same("to", word, 2));
+}
+
 /* Words of letters alone; f1, top1 and top5 go on with a digit. */
 bool command_line_is_candidate(const char *text, size_t length) {
     for (size_t i = 0; i < length;) {
@@ -170,7 +258,8 @@ bool command_line_is_candidate(const char *text, size_t length) {
         while (i < length && is(text[i], LETTER))
             i++;
         size_t end = i < length && i - start <= 3 && text[i] >= '1' && text[i] <= '5' ? i + 1 : i;
-        if (look_up(text + start, end - start) & (COMMAND_KNOWN | COMMAND_STEP | COMMAND_EPOCH))
+        if (look_up(text + start, end - start) & (COMMAND_KNOWN | COMMAND_STEP | COMMAND_EPOCH) ||
+            is_rate(text + start, i - start, text + i, length - i))
             return true;
     }
     return false;
@@ -178,62 +267,128 @@ bool command_line_is_candidate(const char *text, size_t length) {
 
 /* --- units --- */
 
+#define GIB (1024.0 * 1024 * 1024)
+
 static const struct command_unit units[] = {
-    {"%", "%", NULL},
-    {"ms", "ms", NULL},
-    {"us", "µs", NULL},
-    {"µs", "µs", NULL},
-    {"s", "s", NULL},
-    {"sec", "s", NULL},
-    {"secs", "s", NULL},
-    {"seconds", "s", NULL},
-    {"min", "min", NULL},
-    {"h", "h", NULL},
-    {"KB", "KB", NULL},
-    {"MB", "MB", NULL},
-    {"GB", "GB", NULL},
-    {"MiB", "MiB", NULL},
-    {"GiB", "GiB", NULL},
-    {"W", "W", NULL},
-    {"J", "J", NULL},
-    {"tok/s", "tokens/s", "tokens_per_s"},
-    {"tok/sec", "tokens/s", "tokens_per_s"},
-    {"tokens/s", "tokens/s", "tokens_per_s"},
-    {"tokens/sec", "tokens/s", "tokens_per_s"},
-    {"it/s", "iterations/s", "iterations_per_s"},
-    {"iter/s", "iterations/s", "iterations_per_s"},
-    {"steps/s", "iterations/s", "iterations_per_s"},
-    {"s/it", "s", "iteration_time"},
-    {"ms/it", "ms", "iteration_time"},
-    {"ms/iter", "ms", "iteration_time"},
-    {"s/step", "s", "step_time"},
-    {"ms/step", "ms", "step_time"},
-    {"us/step", "µs", "step_time"},
-    {"samples/s", "samples/s", "samples_per_s"},
-    {"samples/sec", "samples/s", "samples_per_s"},
-    {"examples/s", "samples/s", "samples_per_s"},
-    {"img/s", "samples/s", "samples_per_s"},
-    {"images/s", "samples/s", "samples_per_s"},
-    {"TFLOP/s", "TFLOP/s", "tflops"},
-    {"TFLOPS", "TFLOP/s", "tflops"},
-    {"TFLOPs", "TFLOP/s", "tflops"},
+    {"%", "%", 1, NULL},
+    {"ms", "ms", 1, NULL},
+    {"us", "ms", 1e-3, NULL},
+    {"µs", "ms", 1e-3, NULL},
+    {"s", "ms", 1e3, NULL},
+    {"sec", "ms", 1e3, NULL},
+    {"secs", "ms", 1e3, NULL},
+    {"second", "ms", 1e3, NULL},
+    {"seconds", "ms", 1e3, NULL},
+    {"min", "ms", 6e4, NULL},
+    {"mins", "ms", 6e4, NULL},
+    {"minutes", "ms", 6e4, NULL},
+    {"h", "ms", 3.6e6, NULL},
+    {"hours", "ms", 3.6e6, NULL},
+    {"day", NULL, 1, NULL},
+    {"days", NULL, 1, NULL},
+    {"KB", "GiB", 1e3 / GIB, NULL},
+    {"MB", "GiB", 1e6 / GIB, NULL},
+    {"GB", "GiB", 1e9 / GIB, NULL},
+    {"KiB", "GiB", 1024 / GIB, NULL},
+    {"MiB", "GiB", 1024 * 1024 / GIB, NULL},
+    {"GiB", "GiB", 1, NULL},
+    {"W", "W", 1, NULL},
+    {"J", "J", 1, NULL},
+    /* rates: in either case, with K or M before them */
+    {"tok/s", "tokens/s", 1, "tokens_per_s"},
+    {"tok/sec", "tokens/s", 1, "tokens_per_s"},
+    {"token/s", "tokens/s", 1, "tokens_per_s"},
+    {"tokens/s", "tokens/s", 1, "tokens_per_s"},
+    {"tokens/sec", "tokens/s", 1, "tokens_per_s"},
+    {"tokens/second", "tokens/s", 1, "tokens_per_s"},
+    {"it/s", "iterations/s", 1, "iterations_per_s"},
+    {"it/sec", "iterations/s", 1, "iterations_per_s"},
+    {"iter/s", "iterations/s", 1, "iterations_per_s"},
+    {"iters/s", "iterations/s", 1, "iterations_per_s"},
+    {"iters/sec", "iterations/s", 1, "iterations_per_s"},
+    {"step/s", "iterations/s", 1, "iterations_per_s"},
+    {"steps/s", "iterations/s", 1, "iterations_per_s"},
+    {"steps/sec", "iterations/s", 1, "iterations_per_s"},
+    {"batch/s", "iterations/s", 1, "iterations_per_s"},
+    {"batches/s", "iterations/s", 1, "iterations_per_s"},
+    {"s/it", "ms", 1e3, "iteration_time"},
+    {"s/iter", "ms", 1e3, "iteration_time"},
+    {"s/batch", "ms", 1e3, "iteration_time"},
+    {"ms/it", "ms", 1, "iteration_time"},
+    {"ms/iter", "ms", 1, "iteration_time"},
+    {"ms/batch", "ms", 1, "iteration_time"},
+    {"s/step", "ms", 1e3, "step_time"},
+    {"ms/step", "ms", 1, "step_time"},
+    {"us/step", "ms", 1e-3, "step_time"},
+    {"samples/s", "samples/s", 1, "samples_per_s"},
+    {"samples/sec", "samples/s", 1, "samples_per_s"},
+    {"examples/s", "samples/s", 1, "samples_per_s"},
+    {"examples/sec", "samples/s", 1, "samples_per_s"},
+    {"img/s", "samples/s", 1, "samples_per_s"},
+    {"imgs/s", "samples/s", 1, "samples_per_s"},
+    {"images/s", "samples/s", 1, "samples_per_s"},
+    {"images/sec", "samples/s", 1, "samples_per_s"},
+    {"TFLOP/s", "TFLOP/s", 1, "tflops"},
+    {"TFLOPS", "TFLOP/s", 1, "tflops"},
 };
 
 static const struct command_unit *find_unit(const char *text, size_t length) {
     if (!is(*text, WORD))
         return *text == '%' ? &units[0] : NULL;
     for (size_t i = 1; i < sizeof units / sizeof *units; i++)
-        if (*units[i].text == *text && strncmp(units[i].text, text, length) == 0 &&
-            !units[i].text[length])
+        if ((*units[i].text | 0x20) == (*text | 0x20) && strlen(units[i].text) == length &&
+            (units[i].name ? strncasecmp : strncmp)(units[i].text, text, length) == 0)
             return &units[i];
     return NULL;
 }
 
+const struct command_unit *command_line_unit(const struct command_line *line, int t) {
+    const struct command_token *token = &line->tokens[t];
+    return find_unit(line->text + token->start, token->end - token->start);
+}
+
+double command_suffix(char c) {
+    return c == 'K' || c == 'k'   ? 1e3
+           : c == 'M'             ? 1e6
+           : c == 'B' || c == 'G' ? 1e9
+           : c == 'T'             ? 1e12
+                                  : 0;
+}
+
+double command_line_suffix(const struct command_line *line, int t) {
+    if (!command_line_is(line, t, COMMAND_WORD) || !command_line_is(line, t - 1, COMMAND_NUMBER) ||
+        !line->tokens[t].attached || line->tokens[t].end - line->tokens[t].start != 1)
+        return 0;
+    return command_suffix(line->text[line->tokens[t].start]);
+}
+
+/* "ms", or "kit/s" with what its prefix multiplies. */
+static void take_unit(struct command_line *line, struct command_token *token) {
+    const char *text = line->text + token->start;
+    size_t length = token->end - token->start;
+    token->unit = find_unit(text, length);
+    token->value = 1;
+    if (token->unit || length < 4 || !command_suffix(*text))
+        return;
+    const struct command_unit *unit = find_unit(text + 1, length - 1);
+    if (unit && unit->name) {
+        token->unit = unit;
+        token->value = command_suffix(*text);
+    }
+}
+
 /* --- tokens --- */
+
+/* "valid_0's auc" */
+static bool is_owner(const char *text, size_t length, size_t quote) {
+    return length - quote > 2 && text[quote + 1] == 's' && is(text[quote + 2], SPACE);
+}
 
 static size_t word_end(const char *text, size_t length, size_t place, bool *ret_split) {
     unsigned all = 0;
-    for (; place < length && is(text[place], WORD | DIGIT | JOINS); place++)
+    for (; place < length && (is(text[place], WORD | DIGIT | JOINS) ||
+                              (text[place] == '\'' && is_owner(text, length, place)));
+         place++)
         all |= classes[(unsigned char)text[place]];
     *ret_split = all & SPLITS;
     while (text[place - 1] == '/' || text[place - 1] == '.' || text[place - 1] == '-')
@@ -264,7 +419,7 @@ static void add_token(struct command_line *line, size_t place) {
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
         end = word_end(text, line->length, place, &split);
-        token->meaning = (unsigned char)word_meaning(text + place, end - place, split);
+        token->meaning = (uint16_t)word_meaning(text + place, end - place, split);
     } else if (is(text[place], DIGIT)) { /* 127.0.0.1 */
         end = word_end(text, line->length, place, &split);
     } else {
@@ -274,8 +429,9 @@ static void add_token(struct command_line *line, size_t place) {
     token->end = (uint32_t)end;
     int before = line->count - 1;
     if (token->kind != COMMAND_NUMBER &&
-        (command_line_is(line, before, COMMAND_NUMBER) || command_line_mark(line, before) == '('))
-        token->unit = find_unit(text + place, token->end - place);
+        (command_line_is(line, before, COMMAND_NUMBER) || command_line_mark(line, before) == '(' ||
+         command_line_suffix(line, before) > 0))
+        take_unit(line, token);
     line->count++;
 }
 

@@ -19,23 +19,28 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_EPOCH_LAST = 32,
        COMMAND_OUTSIDE = 64, /* no part of a name that it begins; without PROSE: a log's level */
        COMMAND_IS = 128,     /* none of a name that it ends: "loss is nan" */
+       COMMAND_EVALUATION = 256, /* "val", "Test"; as a part, too */
+       COMMAND_TRAINING = 512,
+       COMMAND_SAYS = 1024,    /* begins a sentence: "using loss function 2" */
+       COMMAND_SETTING = 2048, /* of what is named before it: "loss scale" */
        COMMAND_LEVEL = COMMAND_OUTSIDE,
        COMMAND_PREPOSITION = COMMAND_OUTSIDE | COMMAND_PROSE,
        COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
 };
 
-struct command_unit {
-    const char *text, *unit; /* as it is printed, and kept */
+struct command_unit {        /* of a kind all values are kept in one: 2.5s and 800ms are alike */
+    const char *text, *unit; /* as it is printed, and kept; NULL = of no value: "1 day, 2:03:04" */
+    double scale;            /* from the one to the other */
     const char *name;        /* of a value that has no other; NULL = it needs one */
 };
 
 struct command_token { /* small: a line has many */
     uint32_t start, end;
     unsigned char kind;              /* enum command_kind */
-    unsigned char meaning;           /* WORD */
     bool attached;                   /* to the token before it: no blank lies between */
-    double value;                    /* NUMBER */
-    const struct command_unit *unit; /* WORD or MARK that follows a number or a '('; or NULL */
+    uint16_t meaning;                /* WORD */
+    double value;                    /* NUMBER; of a unit: what its prefix multiplies, "kit/s" */
+    const struct command_unit *unit; /* WORD or MARK that may be one, where it stands; or NULL */
 };
 
 struct command_line {
@@ -53,6 +58,13 @@ void command_line_cut(struct command_line *line, const char *text, size_t length
 static inline bool command_line_is(const struct command_line *line, int t, enum command_kind kind) {
     return t >= 0 && t < line->count && line->tokens[t].kind == kind;
 }
+
+/* What K, M, B, G or T behind a number multiplies it with; 0 = it is none of them. */
+double command_suffix(char c);
+double command_line_suffix(const struct command_line *line, int t);
+
+/* The unit that the word is by itself, as a name may be: "tok/s"; or NULL. */
+const struct command_unit *command_line_unit(const struct command_line *line, int t);
 
 /* '\0' = it is no mark */
 static inline char command_line_mark(const struct command_line *line, int t) {

@@ -3,6 +3,7 @@
  * else the user's patterns say what is in it, or the ways in which trainings print.
  */
 #include "model/metric_name.h"
+#include "workload/command/form.h"
 #include "workload/command/line.h"
 
 #include <ctype.h>
@@ -116,16 +117,21 @@ struct command_progress *command_reading_of(struct command_reading *reading, int
 
 void command_reading_release(struct command_reading *reading) {
     lab_mem_free(reading->ranks);
+    command_forms_release(reading->forms);
+    lab_mem_free(reading->table);
     *reading = (struct command_reading){0};
 }
 
 double command_progress_step(const struct command_progress *progress, bool *ret_by_epoch) {
     double first = progress->first_epoch >= 1 ? 1 : 0;
-    *ret_by_epoch = !progress->has_step && (progress->has_part || progress->has_epoch);
+    *ret_by_epoch =
+        !progress->has_step && (progress->has_part || progress->has_epoch || progress->has_given);
     return progress->has_step ? progress->step
            : progress->has_part
                ? (progress->has_epoch ? progress->epoch - first : progress->wraps) + progress->part
            : progress->has_epoch ? progress->epoch
+           : progress->has_given ? progress->given
+           : progress->has_bar   ? progress->bar
                                  : (double)NAN;
 }
 
@@ -134,6 +140,7 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
                          struct command_reading *reading, command_found *found, void *state) {
     struct command_progress *progress = command_reading_of(reading, -1);
     int count = command_pattern_count(pattern);
+    bool by_epoch;
     double epoch = NAN;
     for (int i = 0; i < count; i++)
         if (command_is_step(command_pattern_name(pattern, i))) {
@@ -142,13 +149,15 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
         } else if (command_is_epoch(command_pattern_name(pattern, i))) {
             epoch = values[i];
         }
+    double step = command_progress_step(progress, &by_epoch);
+    by_epoch |= !progress->has_step && !isnan(epoch);
     for (int i = 0; i < count; i++) {
         struct command_value value = {command_pattern_name(pattern, i),
                                       "",
                                       values[i],
-                                      progress->has_step ? progress->step : epoch,
+                                      progress->has_step || isnan(epoch) ? step : epoch,
                                       reading->rank,
-                                      .by_epoch = !progress->has_step};
+                                      by_epoch};
         if (!command_is_step(value.name))
             found(state, &value);
     }
@@ -161,25 +170,51 @@ static bool may_be_object(const char *line, size_t length) {
     return length > 0 && line[length - 1] == '}';
 }
 
+/* The form that the line has, and its numbers; NULL = it says nothing. */
+static const struct command_form *form_of(struct command_reading *reading, const char *line,
+                                          size_t length, bool object, bool printed, bool table,
+                                          struct command_draft *draft) {
+    if (table && command_table_row(reading->table, draft, line, length))
+        return &draft->form;
+    const struct command_form *form =
+        object || printed ? command_forms_find(reading->forms, line, length, draft->numbers) : NULL;
+    if (form)
+        return form;
+    bool is_object = object && command_object_line(draft, line, length);
+    if (!is_object && !printed)
+        return NULL;
+    if (!is_object)
+        command_printed_line(draft, line, length);
+    if (is_object == object) /* one that isn't whole may be so with other numbers */
+        command_forms_keep(&reading->forms, draft, line, length);
+    return &draft->form;
+}
+
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state) {
     bool matched = false, object = reader->json && may_be_object(line, length),
          printed = reader->printed && command_line_is_candidate(line, length);
-    if (!object && !printed && reader->pattern_count == 0)
+    bool table = reader->printed && reading->table;
+    if (!object && !printed && !table && reader->pattern_count == 0)
         return false;
+    struct command_draft draft; /* large: nothing of it is set before it is used */
     size_t label = command_rank_label(line, length, &reading->rank);
     line += label;
     length -= label;
-    if (object && command_object_line(reading, line, length, found, state))
-        return true;
-    for (int i = 0; i < reader->pattern_count; i++) {
+    const struct command_form *form =
+        form_of(reading, line, length, object, printed, table, &draft);
+    if (printed && form->count == 0)
+        command_table_head(&reading->table, line, length);
+    for (int i = 0; i < reader->pattern_count && !(form && form->object); i++) {
         double values[COMMAND_NUMBERS_MAX];
-        if (command_pattern_match(reader->patterns[i], line, length, values)) {
-            take_pattern(reader->patterns[i], values, reading, found, state);
-            matched = true;
-        }
+        if (!command_pattern_match(reader->patterns[i], line, length, values))
+            continue;
+        if (form && !matched) /* the step that the line has */
+            command_form_apply(form, draft.numbers, reading, NULL, NULL);
+        take_pattern(reader->patterns[i], values, reading, found, state);
+        matched = true;
     }
-    return matched || (printed && command_printed_line(reading, line, length, found, state));
+    return matched || (form && command_form_apply(form, draft.numbers, reading, found, state));
 }
 
 /* --- lines of a stream --- */

@@ -5,24 +5,19 @@
  * program that prints one of them still has values that count, and a line that is dropped whole
  * would leave an older value as the last one.
  */
-#include "workload/command/command.h"
+#include "workload/command/form.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 #define DEPTH_MAX  16
-#define COUNT_MAX  256 /* values of one line */
 #define NAME_BYTES 128
 
 struct object {
     const char *line;
     size_t length, place;
     char name[NAME_BYTES]; /* keys so far, joined by '.' */
-    double values[COUNT_MAX];
-    char names[COUNT_MAX][NAME_BYTES];
-    bool counts[COUNT_MAX]; /* steps or ranks: no value */
-    int count;
+    struct command_draft *draft;
 };
 
 static char here(const struct object *object) {
@@ -129,8 +124,45 @@ static bool take_word(struct object *object, size_t name_length, int depth, bool
     return take(object, ')');
 }
 
-static bool take_value(struct object *object, size_t name_length, int depth, bool named) {
+/* What a key counts. */
+static unsigned kind_of(const char *name) {
+    return command_is_step(name)         ? COMMAND_IS_STEP
+           : command_is_epoch(name)      ? COMMAND_IS_EPOCH | COMMAND_IS_VALUE
+           : lab_str_equal(name, "rank") ? COMMAND_IS_RANK | COMMAND_IS_VALUE
+                                         : COMMAND_IS_VALUE;
+}
+
+/* False: no number is there. */
+static bool take_number(struct object *object, bool named) {
     double value;
+    size_t end =
+        command_number(object->line, object->length, object->place, COMMAND_UNGROUPED, &value);
+    if (end == object->place)
+        return false;
+    int number = command_draft_number(object->draft, object->place, end, value);
+    if (named && number >= 0)
+        command_draft_add(object->draft, &(struct command_field){object->name, "", 1, number, -1,
+                                                                 kind_of(object->name)});
+    object->place = end;
+    return true;
+}
+
+/* 'loss': '1.8' is a value, as some print it; 'name': '1.8b' is text. */
+static bool take_quoted(struct object *object, bool named) {
+    size_t start = object->place;
+    double value;
+    size_t end = command_number(object->line, object->length, start + 1, COMMAND_UNGROUPED, &value);
+    if (!take_text(object, NULL, 0))
+        return false;
+    if (end > start + 1 && end == object->place - 1) {
+        object->place = start + 1;
+        take_number(object, named);
+        object->place++;
+    }
+    return true;
+}
+
+static bool take_value(struct object *object, size_t name_length, int depth, bool named) {
     skip_blanks(object);
     char first = here(object);
     if (depth > DEPTH_MAX)
@@ -140,65 +172,20 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
     if (first == '[' || first == '(')
         return take_list(object, first == '[' ? ']' : ')', depth);
     if (first == '"' || first == '\'')
-        return take_text(object, NULL, 0);
-    size_t end =
-        command_number(object->line, object->length, object->place, COMMAND_UNGROUPED, &value);
-    if (end == object->place)
-        return take_word(object, name_length, depth, named);
-    object->place = end;
-    if (named && object->count < COUNT_MAX) {
-        memcpy(object->names[object->count], object->name, name_length);
-        object->names[object->count][name_length] = '\0';
-        object->values[object->count++] = value;
-    }
-    return true;
+        return take_quoted(object, named);
+    return take_number(object, named) || take_word(object, name_length, depth, named);
 }
 
-/* {"rank": 1, …} */
-static bool is_rank(const char *name, double value) {
-    return *name == 'r' && strcmp(name, "rank") == 0 && value >= 0 && value < COMMAND_RANKS_MAX &&
-           value == floor(value);
-}
-
-bool command_object_line(struct command_reading *reading, const char *line, size_t length,
-                         command_found *found, void *state) {
-    size_t start = 0;
-    while (start < length && isspace((unsigned char)line[start]))
+bool command_object_line(struct command_draft *draft, const char *line, size_t length) {
+    size_t start = 0, end = length;
+    while (start < end && isspace((unsigned char)line[start]))
         start++;
-    while (length > start && isspace((unsigned char)line[length - 1]))
-        length--;
-    if (length - start < 2 || line[start] != '{' || line[length - 1] != '}')
+    while (end > start && isspace((unsigned char)line[end - 1]))
+        end--;
+    if (end - start < 2 || line[start] != '{' || line[end - 1] != '}')
         return false;
-    struct object whole, *object = &whole; /* too much to set to zero for each line */
-    object->line = line;
-    object->length = length;
-    object->place = start;
-    object->name[0] = '\0';
-    object->count = 0;
-    if (!take_value(object, 0, 0, true) || object->place != length)
-        return false;
-    double given = NAN, epoch = NAN; /* {'loss': 1.9, 'epoch': 0.5}: the step where none is known */
-    int rank = -1;
-    for (int i = 0; i < object->count; i++) {
-        const char *name = object->names[i];
-        bool counts_steps = command_is_step(name), counts_ranks = is_rank(name, object->values[i]);
-        rank = counts_ranks ? (int)object->values[i] : rank;
-        given = counts_steps ? object->values[i] : given;
-        epoch = isnan(epoch) && command_is_epoch(name) ? object->values[i] : epoch;
-        object->counts[i] = counts_steps || counts_ranks;
-    }
-    struct command_progress *progress = command_reading_of(reading, rank);
-    if (!isnan(given)) {
-        progress->has_step = true;
-        progress->step = given;
-    }
-    double step = progress->has_step ? progress->step : epoch;
-    for (int i = 0; i < object->count; i++) {
-        struct command_value value = {object->names[i],  "",
-                                      object->values[i], step,
-                                      reading->rank,     .by_epoch = !progress->has_step};
-        if (!object->counts[i])
-            found(state, &value);
-    }
-    return true;
+    struct object object = {.line = line, .length = end, .place = start, .draft = draft};
+    command_draft_begin(draft, COMMAND_UNGROUPED);
+    draft->form.object = true;
+    return take_value(&object, 0, 0, true) && object.place == end;
 }

@@ -10,62 +10,115 @@
  *   Epoch 0: 32%|███▏ | 600/1875 [00:05<00:10, 118.2it/s, loss=0.12]
  *   1875/1875 [=====] - 4s 2ms/step - loss: 0.29 - accuracy: 0.91
  *   Train Epoch: 1 [640/60000 (1%)]   Loss: 0.3
+ *   [1,  2000] loss: 2.2
+ *   Accuracy of the network on the 10000 test images: 55 %
+ *   Validation: loss 0.9, 12.5K tok/s
  *
  * A line is cut into words, numbers and marks. A number has the words before it as its name, unless
  * it counts steps or epochs. Since programs print much else, a line is read only where it counts
  * steps, or for names that are known to be of a training (loss, accuracy, …). Where no steps are
  * counted, epochs are the step, and a value of their own: so readers know what the step is.
  */
+#include "workload/command/form.h"
 #include "workload/command/line.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
-#define ITEMS_MAX  64
 #define NAME_WORDS 5
 #define NAME_BYTES 96
+#define HEAD_WORDS 8
 
-struct item {         /* a number, and what stands around it */
-    double value, of; /* "12/14": of 14; NaN = it has none */
+struct item { /* a number, and what stands around it */
+    double scale;
+    int of;           /* "12/14": the token of 14; -1 = it has none */
     int first, words; /* tokens of its name; 0 = it has none */
     const char *name; /* where it comes from its unit; NULL = from its words */
     const char *unit;
     char before;     /* the mark before it, where it has no name; '\0' = it begins the line */
+    bool marked;     /* ':' or '=' before it */
     bool percents;   /* "[640/60000 (1%)]" */
     bool ends;       /* "[640/60000]" behind the line's values */
+    bool counts;     /* of a bar without end: "120it [00:05, 22it/s]" */
     int token, next; /* its own, and that after it */
 };
 
-/* --- items --- */
+static bool is_word(const struct command_line *line, int t, const char *word) {
+    if (!command_line_is(line, t, COMMAND_WORD))
+        return false;
+    const struct command_token *token = &line->tokens[t];
+    return token->end - token->start == strlen(word) &&
+           memcmp(line->text + token->start, word, strlen(word)) == 0;
+}
+
+/* --- units --- */
+
+/* Whether the number at `t`, or its suffix, has words of its own before it. */
+static bool has_name(const struct command_line *line, int t) {
+    t -= command_line_suffix(line, t) > 0;
+    char mark = command_line_mark(line, t - 1);
+    return command_line_is(line, t - 1, COMMAND_WORD) || mark == ':' || mark == '=';
+}
+
+static const struct command_unit *unit_at(const struct command_line *line, int t) {
+    return t >= 0 && t < line->count ? line->tokens[t].unit : NULL;
+}
+
+/* Whether the token is the unit of the number before it: in "loss 0.14 tok/s 1000" it is the name
+ * of the next. */
+static bool is_unit(const struct command_line *line, int t) {
+    const struct command_unit *unit = unit_at(line, t);
+    if (!unit ||
+        !(command_line_is(line, t - 1, COMMAND_NUMBER) || command_line_suffix(line, t - 1) > 0))
+        return false;
+    char mark = command_line_mark(line, t + 1);
+    bool number = command_line_is(line, t + 2, COMMAND_NUMBER);
+    bool may_name = unit->name || is_word(line, t, "min") || is_word(line, t, "W");
+    if (line->tokens[t].attached || line->tokens[t].kind == COMMAND_MARK)
+        return true;
+    if (number && (mark == '=' || (mark == ':' && may_name)))
+        return false;
+    return !(may_name && command_line_is(line, t + 1, COMMAND_NUMBER) && has_name(line, t - 1) &&
+             !is_unit(line, t + 2));
+}
 
 /* "ms" of "elapsed time (ms): 12" */
 static int take_unit_before(const struct command_line *line, int t, struct item *item) {
-    if (command_line_mark(line, t) != ')' || !command_line_is(line, t - 1, COMMAND_WORD) ||
-        command_line_mark(line, t - 2) != '(')
+    if (t < 2 || command_line_mark(line, t) != ')' || command_line_mark(line, t - 2) != '(' ||
+        !(command_line_is(line, t - 1, COMMAND_WORD) || line->tokens[t - 1].unit))
         return t;
     const struct command_unit *unit = line->tokens[t - 1].unit;
-    item->unit = unit ? unit->unit : "";
+    if (unit && unit->unit) {
+        item->unit = unit->unit;
+        item->scale *= unit->scale * line->tokens[t - 1].value;
+    }
     return t - 3;
 }
 
+/* --- names --- */
+
 /* Whether a word may be of a name: not the unit of the number before it. */
 static bool is_name(const struct command_line *line, int t) {
-    return command_line_is(line, t, COMMAND_WORD) &&
-           !(command_line_is(line, t - 1, COMMAND_NUMBER) &&
-             (line->tokens[t].attached || line->tokens[t].unit));
+    return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) &&
+           !(command_line_is(line, t - 1, COMMAND_NUMBER) && line->tokens[t].attached) &&
+           command_line_suffix(line, t) == 0;
 }
 
 static unsigned meaning_at(const struct command_line *line, int t) {
     return line->tokens[t].meaning;
 }
 
-/* "INFO trainer.py the loss is": what a log puts before it, and words of a sentence. */
+/* "INFO trainer.py the loss is", "saved with loss": what a log puts before it, and words of a
+ * sentence. */
 static void trim_name(const struct command_line *line, struct item *item) {
-    int first = item->first, last = first + item->words - 1;
-    for (int t = first; t <= last; t++)
+    int first = item->first, last = first + item->words - 1, known = -1;
+    for (int t = first; t <= last; t++) {
         first = meaning_at(line, t) == COMMAND_LEVEL ? t + 1 : first;
+        known = meaning_at(line, t) & COMMAND_KNOWN && known < 0 ? t : known;
+    }
     bool logged = first > item->first;
+    for (int t = first; t < known; t++)
+        first = meaning_at(line, t) & COMMAND_OUTSIDE ? t + 1 : first;
     while (first < last &&
            (meaning_at(line, first) & COMMAND_OUTSIDE ||
             (logged && memchr(line->text + line->tokens[first].start, '.',
@@ -75,6 +128,9 @@ static void trim_name(const struct command_line *line, struct item *item) {
            (!(meaning_at(line, last) & COMMAND_PROSE) ||
             meaning_at(line, last - 1) & COMMAND_KNOWN)) /* "loss of 2", not "time of 2" */
         last--;
+    if (last > first + 1 && meaning_at(line, last) & (COMMAND_STEP | COMMAND_EPOCH) &&
+        meaning_at(line, last - 1) & COMMAND_OUTSIDE) /* "validation loss at iteration 20" */
+        first = last;
     item->first = first;
     item->words = last - first + 1;
 }
@@ -88,51 +144,156 @@ static void take_name(const struct command_line *line, int t, struct item *item)
     trim_name(line, item);
 }
 
+/* Whether one of its words is a known name: the last, or one that "on", "of" or "for" follow, or
+ * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
+static bool is_known(const struct command_line *line, const struct item *item) {
+    for (int i = 0; i < item->words && !item->name; i++) {
+        unsigned next = i + 1 < item->words ? meaning_at(line, item->first + i + 1) : 0;
+        if (meaning_at(line, item->first + i) & COMMAND_KNOWN && !(next & COMMAND_SETTING) &&
+            (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE))
+            return true;
+    }
+    return lab_str_equal(item->unit, "tokens/s");
+}
+
+/* "Accuracy of the network on the 10000 test images: 55 %" */
+static void look_for_subject(const struct command_line *line, struct item *item) {
+    int start = item->first, first = -1;
+    if (!item->marked || item->words == 0 || is_known(line, item))
+        return;
+    while (command_line_is(line, start - 1, COMMAND_WORD) ||
+           command_line_is(line, start - 1, COMMAND_NUMBER))
+        start--;
+    for (int t = start; t + 1 < item->first; t++) {
+        if (command_line_is(line, t, COMMAND_NUMBER))
+            return;
+        first = first < 0 ? t : first;
+        if (meaning_at(line, t) & COMMAND_KNOWN &&
+            (meaning_at(line, t + 1) & COMMAND_PREPOSITION) == COMMAND_PREPOSITION) {
+            item->first = first;
+            item->words = t - first + 1;
+            trim_name(line, item);
+            return;
+        }
+    }
+}
+
+/* What a value is wrapped in: "tensor(2.3", "'1.8'" */
+static int skip_wrapping(const struct command_line *line, int t) {
+    char mark = command_line_mark(line, t);
+    if (mark == '"' || mark == '\'')
+        return t - 1;
+    return mark == '(' && (is_word(line, t - 1, "tensor") || is_word(line, t - 1, "np.float32") ||
+                           is_word(line, t - 1, "np.float64"))
+               ? t - 2
+               : t;
+}
+
+static bool is_cell(const struct command_line *line, int t) {
+    return command_line_mark(line, t) == '|' ||
+           (command_line_is(line, t, COMMAND_MARK) && line->length - line->tokens[t].start >= 3 &&
+            memcmp(line->text + line->tokens[t].start, "│", 3) == 0);
+}
+
+/* "| test_loss | 0.16 |": the mark between a name and its value. */
+static bool is_table(const struct command_line *line, int t) {
+    int first = t - 1;
+    while (command_line_is(line, first, COMMAND_WORD))
+        first--;
+    return is_cell(line, t) && first < t - 1 && is_cell(line, first) && is_cell(line, t + 2);
+}
+
 static void look_before(const struct command_line *line, int number, struct item *item) {
-    int t = number - 1;
+    int t = skip_wrapping(line, number - 1);
+    t -= is_table(line, t);
     bool bracket = command_line_mark(line, t) == '[';
     t -= bracket;
     char mark = command_line_mark(line, t);
-    t -= mark == ':' || mark == '=';
+    item->marked = mark == ':' || mark == '=';
+    t -= item->marked;
     t = take_unit_before(line, t, item);
     mark = command_line_mark(line, t);
     t -= mark == '"' || mark == '\'';
     if (is_name(line, t))
         take_name(line, t, item);
+    look_for_subject(line, item);
     if (item->words == 0)
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }
 
-/* A unit that is attached or known, and the name that comes with it: "45ms", "358383 tok/s",
- * "55.1% bf16 MFU". False: it is no number after all, such as 3rd or 0:05:12. */
-static bool look_after(const struct command_line *line, struct item *item) {
+/* "tok/s: 1000" is named as "1000 tok/s" is. */
+static void look_at_name(const struct command_line *line, struct item *item) {
+    const struct command_unit *unit =
+        item->words == 1 && !item->name ? command_line_unit(line, item->first) : NULL;
+    if (!unit || !unit->name)
+        return;
+    item->name = unit->name;
+    item->unit = unit->unit;
+    item->scale *= unit->scale;
+}
+
+/* --- what follows --- */
+
+static bool follows(const struct command_line *line, int t, char mark) {
+    return command_line_mark(line, t) == mark && line->tokens[t].attached &&
+           command_line_is(line, t + 1, COMMAND_NUMBER) && line->tokens[t + 1].attached;
+}
+
+/* "0:05:12", "2026-11-18", "05/01 10:00:00" */
+static bool is_of_date(const struct command_line *line, const struct item *item) {
     int t = item->next;
-    if (t < 1 || t >= line->count)
+    return follows(line, t, ':') || (follows(line, t, '-') && follows(line, t + 2, '-')) ||
+           (item->of >= 0 && (command_line_mark(line, t) == '/' || follows(line, t + 1, ':')));
+}
+
+/* "32%|███" */
+static bool is_share(const struct command_line *line, int t) {
+    return command_line_is(line, t, COMMAND_NUMBER) && command_line_mark(line, t + 1) == '%' &&
+           command_line_mark(line, t + 2) == '|' && line->tokens[t + 2].attached;
+}
+
+/* "| 55.1% bf16 MFU |", "| 45.7 ms |" */
+static void take_name_after(const struct command_line *line, struct item *item) {
+    int last = item->next;
+    while (command_line_is(line, last, COMMAND_WORD) && last - item->next < NAME_WORDS)
+        last++;
+    bool closed = last == line->count || command_line_mark(line, last) == '|';
+    if (closed && last > item->next) {
+        take_name(line, last - 1, item);
+        item->next = last;
+    } else if (closed && lab_str_equal(item->unit, "ms")) {
+        item->name = "time";
+        item->words = 1;
+    }
+}
+
+/* A unit that is attached or known, and the name that comes with it: "45ms", "358383 tok/s",
+ * "55.1% bf16 MFU". False: it is no number after all, such as 3rd, or the share of a bar. */
+static bool look_after(const struct command_line *line, struct item *item) {
+    double suffix = command_line_suffix(line, item->next);
+    if (suffix > 0) {
+        item->scale *= suffix;
+        item->next++;
+    }
+    int t = item->next;
+    if (t >= line->count)
         return true;
     const struct command_token *token = &line->tokens[t];
-    if (token->attached && command_line_mark(line, t) == ':' &&
-        command_line_is(line, t + 1, COMMAND_NUMBER) && line->tokens[t + 1].attached)
-        return false;
+    item->counts = item->token == 0 && token->attached && is_word(line, t, "it") &&
+                   command_line_mark(line, t + 1) == '[';
+    if (!is_unit(line, t))
+        return token->kind != COMMAND_WORD || !token->attached || item->counts;
     const struct command_unit *unit = token->unit;
-    if (!unit)
-        return token->kind != COMMAND_WORD || !token->attached;
+    if (!unit->unit || is_share(line, t - 1))
+        return false;
     item->next++;
     item->unit = unit->unit;
+    item->scale *= unit->scale * token->value;
     if (item->words == 0 && unit->name) {
         item->name = unit->name;
         item->words = 1;
-    } else if (item->words == 0 && item->before == '|') {
-        int last = item->next;
-        while (command_line_is(line, last, COMMAND_WORD) && last - item->next < NAME_WORDS)
-            last++;
-        bool closed = last == line->count || command_line_mark(line, last) == '|';
-        if (closed && last > item->next) {
-            take_name(line, last - 1, item);
-            item->next = last;
-        } else if (closed && unit->unit[strlen(unit->unit) - 1] == 's') {
-            item->name = "time";
-            item->words = 1;
-        }
+    } else if (item->words == 0 && (item->before == '|' || item->before == '(')) {
+        take_name_after(line, item);
     }
     return true;
 }
@@ -140,7 +301,7 @@ static bool look_after(const struct command_line *line, struct item *item) {
 /* How a count without a name is printed, by which it may be one of samples. */
 static void look_around(const struct command_line *line, struct item *item) {
     int t = item->next;
-    if (isnan(item->of) || item->words > 0 || item->before != '[')
+    if (item->of < 0 || item->words > 0 || item->before != '[')
         return;
     item->percents = command_line_mark(line, t) == '(' &&
                      command_line_is(line, t + 1, COMMAND_NUMBER) &&
@@ -153,15 +314,15 @@ static void look_around(const struct command_line *line, struct item *item) {
 static bool read_item(const struct command_line *line, int t, struct item *item) {
     if (!command_line_is(line, t, COMMAND_NUMBER))
         return false;
-    *item = (struct item){
-        .value = line->tokens[t].value, .of = (double)NAN, .unit = "", .token = t, .next = t + 1};
+    *item = (struct item){.scale = 1, .of = -1, .unit = "", .token = t, .next = t + 1};
     if (command_line_mark(line, t + 1) == '/' && command_line_is(line, t + 2, COMMAND_NUMBER)) {
-        item->of = line->tokens[t + 2].value;
+        item->of = t + 2;
         item->next = t + 3;
-        if (command_line_mark(line, t + 3) == '/') /* 2026/11/17 */
-            return false;
     }
+    if (is_of_date(line, item))
+        return false;
     look_before(line, t, item);
+    look_at_name(line, item);
     look_around(line, item);
     return look_after(line, item);
 }
@@ -188,165 +349,200 @@ static bool counts(const struct command_line *line, const struct item *item, uns
     return item->words == 2 && meaning(line, item) & last && !begins_with_per(line, item);
 }
 
-static bool counts_epochs(const struct command_line *line, const struct item *item) {
-    return counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST);
-}
-
 /* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
-static bool counts_steps(const struct command_line *line, const struct item *item) {
-    bool bar = item->words == 0 && !isnan(item->of) &&
-               (item->before == '\0' || item->before == '|' || item->before == '[');
-    return bar || counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST);
+static bool is_bar(const struct item *item) {
+    return item->words == 0 &&
+           (item->counts || (item->of >= 0 &&
+                             (item->before == '\0' || item->before == '|' || item->before == '[')));
 }
 
-static bool is_known(const struct command_line *line, const struct item *item) {
+/* "[100] loss=6.5": a step, where nothing else is. */
+static bool is_alone(const struct command_line *line, int t) {
+    return command_line_mark(line, t - 1) == '[' && command_line_mark(line, t + 1) == ']' &&
+           (t == 1 || command_line_mark(line, t - 2) == ']');
+}
+
+/* "[1,  2000] loss: 2.2": an epoch and a step. */
+static bool is_pair(const struct command_line *line, int t) {
+    return t == 1 && command_line_mark(line, 0) == '[' && command_line_mark(line, 2) == ',' &&
+           command_line_is(line, 3, COMMAND_NUMBER) && command_line_mark(line, 4) == ']';
+}
+
+static unsigned judge(const struct command_line *line, const struct item *item) {
+    bool per = item->words > 1 && is_word(line, item->first + item->words - 2, "per");
+    bool named = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
+                 !(!item->name && meaning_at(line, item->first) & COMMAND_SAYS);
+    unsigned known = is_known(line, item) ? COMMAND_IS_KNOWN : 0;
+    if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
+        return COMMAND_IS_EPOCH | COMMAND_IS_NAMED;
+    if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
+        return COMMAND_IS_STEP | COMMAND_IS_NAMED;
+    if (is_pair(line, item->token))
+        return COMMAND_IS_EPOCH;
+    if (item->percents || item->ends)
+        return COMMAND_IS_PART | (item->percents ? 0 : COMMAND_IS_ENDING);
+    if (is_bar(item) || (item->token == 3 && is_pair(line, 1)))
+        return COMMAND_IS_STEP;
+    if (item->words == 0 && is_alone(line, item->token))
+        return COMMAND_IS_STEP | COMMAND_IS_WHOLE;
+    if (item->of >= 0)
+        return named && known ? known | COMMAND_IS_VALUE | COMMAND_IS_SHARE : 0;
+    return named ? known | COMMAND_IS_VALUE : 0;
+}
+
+/* --- what a line is about --- */
+
+static const char *head_of(const struct command_line *line, int first, unsigned meanings) {
+    for (; !(meaning_at(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
+        continue;
+    char letter = (char)tolower((unsigned char)line->text[line->tokens[first].start]);
+    return !(meanings & COMMAND_EVALUATION) ? ""
+           : letter == 't'                  ? "test_"
+           : letter == 'e'                  ? "eval_"
+                                            : "val_";
+}
+
+/* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
+ * loss at iteration 20 |": words that stand for all that follows. NULL = those at `t` are none. */
+static const char *head_at(const struct command_line *line, int t) {
+    unsigned all = 0, last = 0;
+    int end = t;
+    for (; end < t + HEAD_WORDS; end++) {
+        bool counted =
+            command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
+        if (!command_line_is(line, end, COMMAND_WORD) && !counted)
+            break;
+        last = counted ? 0 : meaning_at(line, end);
+        all |= last;
+    }
+    char mark = command_line_mark(line, end);
+    bool number = command_line_is(line, end + 1, COMMAND_NUMBER) && !is_share(line, end + 1);
+    bool closed = (mark == ':' && !number) || mark == ']' || mark == ')' || mark == '|' ||
+                  (mark == '-' && !line->tokens[end].attached);
+    return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING) ? head_of(line, t, all) : NULL;
+}
+
+static unsigned meanings_of(const struct command_line *line, const struct item *item) {
     unsigned all = 0;
     for (int i = 0; i < item->words && !item->name; i++)
         all |= meaning_at(line, item->first + i);
-    return all & COMMAND_KNOWN;
+    return all & (COMMAND_EVALUATION | COMMAND_TRAINING);
 }
 
-static void count_epoch(struct command_progress *progress, const struct item *item) {
-    if (!progress->has_epoch || item->value < progress->first_epoch)
-        progress->first_epoch = item->value;
-    progress->part = progress->has_epoch && progress->epoch == item->value ? progress->part : 0;
-    progress->has_epoch = true;
-    progress->epoch = item->value;
-}
-
-/* Samples or batches of an epoch: nobody says which. Without epochs, one that starts over is the
- * next. */
-static void count_part(struct command_progress *progress, const struct item *item) {
-    double part = item->of > 0 ? fmin(item->value / item->of, 1) : 0;
-    progress->wraps += part < progress->part;
-    progress->part = part;
-    progress->has_part = true;
-}
-
-/* Steps of an epoch begin anew in each; where their number is known, all are counted on. */
-static void count_step(struct command_progress *progress, const struct item *item) {
-    bool within = progress->has_epoch && item->of > 0;
-    double first = progress->first_epoch >= 1 ? 1 : 0;
-    progress->step = within ? (progress->epoch - first) * item->of + item->value : item->value;
-    progress->total = within ? 0 : item->of > 0 ? item->of : 0;
-    progress->has_step = true;
-}
-
-/* --- a line --- */
-
-enum { EPOCH = 1, STEP = 2, KNOWN = 4, TOLD = 8, PART = 16 };
-
-static unsigned judge(const struct command_line *line, const struct item *item) {
-    unsigned kind = counts_epochs(line, item)      ? EPOCH
-                    : item->percents || item->ends ? PART
-                    : counts_steps(line, item)     ? STEP
-                                                   : 0;
-    bool told = item->words > 0 && isnan(item->of) && !(meaning(line, item) & COMMAND_PROSE);
-    return kind ? kind : (told ? TOLD : 0) | (is_known(line, item) ? KNOWN : 0);
-}
-
-/* Its words joined by '_', in small letters. */
+/* Its words joined by '_', in small letters; of an evaluation where the line says so. */
 static const char *join_name(const struct command_line *line, const struct item *item,
-                             char name[NAME_BYTES]) {
+                             const char *head, char name[NAME_BYTES]) {
     size_t length = 0;
-    if (item->name)
-        return item->name;
-    for (int i = 0; i < item->words; i++) {
+    for (; !meanings_of(line, item) && head[length]; length++)
+        name[length] = head[length];
+    for (const char *c = item->name; c && *c; c++)
+        name[length++] = *c;
+    for (int i = 0; i < item->words && !item->name; i++) {
         const struct command_token *word = &line->tokens[item->first + i];
         if (i > 0 && length + 2 < NAME_BYTES)
             name[length++] = '_';
         for (size_t c = word->start; c < word->end && length + 2 < NAME_BYTES; c++)
-            name[length++] = (char)tolower((unsigned char)line->text[c]);
+            if (line->text[c] != '\'')
+                name[length++] = (char)tolower((unsigned char)line->text[c]);
     }
     name[length] = '\0';
     name[lab_str_utf8_prefix(name, length)] = '\0'; /* it may have been cut */
     return name;
 }
 
-/* "Accuracy: 9852/10000" is 98.52%. */
-static void take_share(struct item *item) {
-    item->value *= 100 / item->of;
-    item->of = (double)NAN;
-    item->unit = "%";
-}
+/* --- a line --- */
 
-/* "Train: 0 [50/1251 (4%)]": a whole number before a part of an epoch is the epoch's. */
-static bool is_epoch_of(const struct item *item, unsigned kind, const struct item *part) {
-    return kind == TOLD && part->percents && item->next == part->token - 1 &&
-           item->value == floor(item->value);
-}
-
-/* All numbers of the line that have a name or count something, and what each is. */
-static int read_items(const struct command_line *line, struct item items[ITEMS_MAX],
-                      unsigned kinds[ITEMS_MAX]) {
-    int count = 0;
-    for (int t = 0; t < line->count && count < ITEMS_MAX; t++)
-        if (read_item(line, t, &items[count])) {
-            t = items[count].next - 1;
-            kinds[count] = judge(line, &items[count]);
-            if (kinds[count] == KNOWN && items[count].of > 0 &&
-                items[count].of >= items[count].value) {
-                take_share(&items[count]);
-                kinds[count] = judge(line, &items[count]);
-            }
-            if (count > 0 && is_epoch_of(&items[count - 1], kinds[count - 1], &items[count]))
-                kinds[count - 1] = EPOCH;
-            count += items[count].words > 0 || kinds[count] & (STEP | PART);
-        }
-    return count;
-}
-
-/* Whether the line counts steps or epochs. */
-static bool count(struct command_progress *progress, const struct item *items,
-                  const unsigned *kinds, int item_count) {
-    bool counted = false, stepped = false;
-    for (int i = 0; i < item_count; i++)
-        if (kinds[i] == EPOCH) {
-            count_epoch(progress, &items[i]);
-            counted = true;
-        }
-    for (int i = 0; i < item_count && !stepped; i++)
-        if (kinds[i] & (STEP | PART)) {
-            if (kinds[i] == PART && (items[i].percents || progress->has_epoch))
-                count_part(progress, &items[i]);
-            else
-                count_step(progress, &items[i]);
-            counted = stepped = true;
-        }
-    return counted;
-}
-
-bool command_printed_line(struct command_reading *reading, const char *text, size_t length,
-                          command_found *found, void *state) {
-    struct command_line line;
-    struct item items[ITEMS_MAX];
-    unsigned kinds[ITEMS_MAX];
-    bool named = false, any = false, by_epoch;
-    command_line_cut(&line, text, length);
-    int item_count = read_items(&line, items, kinds);
-    for (int i = 0; i < item_count; i++)
-        named |= items[i].words > 0 && kinds[i] & (EPOCH | STEP | KNOWN);
-    if (!named)
-        return false;
-    struct command_progress *progress = command_reading_of(reading, -1);
-    bool counted = count(progress, items, kinds, item_count);
-    double step = command_progress_step(progress, &by_epoch);
-    for (int i = 0; i < item_count; i++) {
-        char name[NAME_BYTES];
-        if (!(kinds[i] & TOLD) || (!counted && !(kinds[i] & KNOWN)))
+/* Its numbers; `places` says which a token is. A form doesn't last where what a number begins with
+ * could make it part of a word: "x/+5". */
+static void take_numbers(struct command_draft *draft, const struct command_line *line,
+                         int places[COMMAND_TOKENS_MAX]) {
+    for (int t = 0; t < line->count; t++) {
+        const struct command_token *token = &line->tokens[t];
+        if (token->kind != COMMAND_NUMBER)
             continue;
-        struct command_value value = {join_name(&line, &items[i], name),
-                                      items[i].unit,
-                                      items[i].value,
-                                      step,
-                                      reading->rank,
-                                      by_epoch};
-        if (!*value.name)
-            continue;
-        found(state, &value);
-        any = true;
+        char before = token->attached ? line->text[token->start - 1] : ' ';
+        bool joined = before == '/' && command_line_is(line, t - 2, COMMAND_NUMBER);
+        draft->lasting &= joined || !(command_is_word(before) || strchr("@/#.-", before));
+        places[t] = command_draft_number(draft, token->start, token->end, token->value);
     }
-    if (any && by_epoch)
-        found(state, &(struct command_value){"epoch", "", step, step, reading->rank, true});
-    return any || counted;
+    draft->lasting &= line->count < COMMAND_TOKENS_MAX;
+}
+
+/* "epoch 001:   100 / 2000", "Train: 0 [50/1251 (4%)]": what follows tells what it is. */
+static void look_at_pair(const struct command_line *line, const struct item *before,
+                         struct command_field *earlier, const struct item *item, unsigned *kind) {
+    if (before->next != item->token - 1)
+        return;
+    if (earlier->kind & COMMAND_IS_EPOCH && command_line_mark(line, before->next) == ':' &&
+        item->words == 0 && item->of >= 0)
+        *kind = COMMAND_IS_STEP;
+    if (earlier->kind == COMMAND_IS_VALUE && item->percents)
+        earlier->kind |= COMMAND_IS_WHOLE;
+}
+
+/* A bar that isn't of a training says what it is of: "Loading: 100%|███| 3/3 [00:01, 2it/s]". */
+static bool is_lone_bar(const struct command_line *line) {
+    int t = 0;
+    unsigned all = 0;
+    for (; command_line_is(line, t, COMMAND_WORD); t++)
+        all |= meaning_at(line, t);
+    bool known = t == 0 || all & (COMMAND_TRAINING | COMMAND_STEP | COMMAND_EPOCH);
+    t += command_line_mark(line, t) == ':';
+    return known && command_line_is(line, t, COMMAND_NUMBER) &&
+           ((command_line_mark(line, t + 1) == '%' && command_line_mark(line, t + 2) == '|') ||
+            (t == 0 && is_word(line, 1, "it") && command_line_mark(line, 2) == '['));
+}
+
+/* Nothing is kept of a line that neither counts by a name nor has a known one. */
+static void finish(struct command_draft *draft, const struct command_line *line) {
+    struct command_form *form = &draft->form;
+    unsigned all = 0;
+    bool rate = false;
+    for (int i = 0; i < form->count; i++) {
+        all |= form->fields[i].kind;
+        rate |= lab_str_equal(form->fields[i].name, "iterations_per_s") ||
+                lab_str_equal(form->fields[i].name, "iteration_time");
+    }
+    if (all & (COMMAND_IS_KNOWN | COMMAND_IS_NAMED))
+        return;
+    form->bar = rate && all & COMMAND_IS_STEP && is_lone_bar(line);
+    form->count = form->bar ? form->count : 0;
+}
+
+void command_printed_line(struct command_draft *draft, const char *text, size_t length) {
+    struct command_line line;
+    struct item item, before = {.next = -1};
+    int places[COMMAND_TOKENS_MAX];
+    const char *head = "", *other;
+    command_draft_begin(draft, COMMAND_EITHER);
+    command_line_cut(&line, text, length);
+    take_numbers(draft, &line, places);
+    for (int t = 0; t < line.count; t++) {
+        char name[NAME_BYTES];
+        if (command_line_is(&line, t, COMMAND_WORD) && (other = head_at(&line, t))) {
+            head = other;
+            draft->form.evaluation |= *head != '\0';
+        }
+        if (!read_item(&line, t, &item))
+            continue;
+        t = item.next - 1;
+        unsigned kind = judge(&line, &item);
+        if (kind & COMMAND_IS_NAMED && meanings_of(&line, &item)) /* "eval epoch: 1, loss: 0.5" */
+            head = head_of(&line, item.first, meanings_of(&line, &item));
+        if (draft->form.count > 0)
+            look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
+        struct command_field field = {kind & COMMAND_IS_VALUE ? join_name(&line, &item, head, name)
+                                                              : "",
+                                      item.unit,
+                                      item.scale,
+                                      places[item.token],
+                                      item.of < 0 ? -1 : places[item.of],
+                                      kind};
+        if (!kind || (kind & COMMAND_IS_VALUE && !*field.name))
+            continue;
+        if (!command_draft_add(draft, &field))
+            break;
+        before = item;
+    }
+    finish(draft, &line);
 }

@@ -182,7 +182,7 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
     } cases[] = {
         {"{\"iter\": 3, \"loss\": 0.5}", "loss=0.5@3"},
         {"  {\"a\": {\"b\": 1, \"c\": {\"d\": 2}}}  ", "a.b=1 a.c.d=2"},
-        {"{\"a\": true, \"b\": null, \"c\": \"3\", \"d\": [1, 2]}", ""},
+        {"{\"a\": true, \"b\": null, \"c\": \"3x\", \"d\": [1, 2]}", ""},
         {"{}", ""},
         {"{\"a\": 1", ""},
         {"{\"a\": 1} end", ""},
@@ -195,6 +195,9 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
          "loss=1.9@e0.5 learning_rate=5e-05@e0.5 epoch=0.5@e0.5"},
         {"{'loss': 1.9, 'epoch': 0.5, 'step': 50}", "loss=1.9@50 epoch=0.5@50"},
         {"{'loss': tensor(0.5, device='cuda:0'), 'ok': True, 'shape': (3,)}", "loss=0.5"},
+        /* newer transformers */
+        {"{'loss': '1.8', 'learning_rate': '5e-05', 'note': '', 'id': '3b', 'epoch': '0.5'}",
+         "loss=1.8@e0.5 learning_rate=5e-05@e0.5 epoch=0.5@e0.5"},
     };
     const struct command_reader *reader = reader_of("{}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -210,6 +213,9 @@ LAB_TEST(json_can_be_switched_off_and_patterns_see_the_rest) {
     assert_string_equal(seen.text, "");
     read_line(reader_of("{patterns: ['a {a}', 'b {b}']}"), "a 1 b 2");
     assert_string_equal(seen.text, "a=1 b=2");
+    lab_str_clear(&seen); /* the step that the line has is theirs */
+    read_line(reader_of("{patterns: ['acc = {score}']}"), "Epoch 2 step 30/40 loss 3 acc = 0.5");
+    assert_string_equal(seen.text, "score=0.5@70");
 }
 
 /* --- lines of trainings --- */
@@ -226,7 +232,8 @@ static void assert_reads(const char *const cases[][2], size_t count) {
             continue;
         }
         command_reader_line(reader, &reading, line, strlen(line), note, NULL);
-        assert_string_equal(seen.text, cases[i][1]);
+        if (strcmp(seen.text, cases[i][1]) != 0)
+            fail_msg("%s: %s, not %s", line, seen.text, cases[i][1]);
     }
     command_reading_release(&reading);
 }
@@ -279,7 +286,7 @@ LAB_TEST(trainings_are_read_as_they_print) {
         /* PyTorch's MNIST example: samples of an epoch are no steps */
         {"Train Epoch: 1 [15000/60000 (25%)]\tLoss: 0.3", "loss=0.3@e0.25 epoch=0.25@e0.25"},
         {"Test set: Average loss: 0.05, Accuracy: 9852/10000 (99%)",
-         "average_loss=0.05@e0.25 accuracy=98.52%@e0.25 epoch=0.25@e0.25"},
+         "test_average_loss=0.05@e0.25 test_accuracy=98.52%@e0.25 epoch=0.25@e0.25"},
         {"Train Epoch: 2 [15000/60000 (25%)]\tLoss: 0.2", "loss=0.2@e1.25 epoch=1.25@e1.25"},
         {NULL},
         /* PyTorch's tutorial, timm, and a part without epochs; batches in brackets are steps */
@@ -325,6 +332,151 @@ LAB_TEST(trainings_are_read_as_they_print) {
         {"step 100 took 45 ms", ""},
         {"Iter 120: \x9d\x90\x8c=3.21", ""}, /* no UTF-8 */
         {"ETA: 0:05:12 step 5 loss 2.5", "loss=2.5@5"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given lines that trainers of the field print, then what is a value is told from what is not. */
+LAB_TEST(well_known_trainers_are_read) {
+    static const char *const cases[][2] = {
+        /* a unit's word before a value is its name */
+        {"loss 0.14 tok/s 1000", "loss=0.14 tokens_per_s=1000tokens/s"},
+        {"step 5 loss=0.1449 tok/s=1000", "loss=0.1449@5 tokens_per_s=1000tokens/s@5"},
+        {"step 6 loss 0.5 min 0.3 max 0.9 | 45 ms 12 tok/s",
+         "loss=0.5@6 min=0.3@6 max=0.9@6 tokens_per_s=12tokens/s@6"},
+        {"step 7 speed 900 tok/s 45 ms", "speed=900tokens/s@7"},
+        /* one unit for all values of a metric */
+        {"step 1 time 800ms mem 512MiB", "time=800ms@1 mem=0.5GiB@1"},
+        {"step 2 time 2.5s mem 1.5GiB", "time=2500ms@2 mem=1.5GiB@2"},
+        {"step 3 time 1.5 min mem 1073.741824 MB", "time=90000ms@3 mem=1GiB@3"},
+        /* thousands */
+        {"step 4 | 12,345 tok/s | 12.5K tok/s | seen 1.2M | 1.5kit/s",
+         "tokens_per_s=12345tokens/s@4 tokens_per_s=12500tokens/s@4 seen=1200000@4 "
+         "iterations_per_s=1500iterations/s@4"},
+        {"12,345 tok/s", "tokens_per_s=12345tokens/s@4"},
+        {NULL},
+        /* names out of sentences */
+        {"Using loss function 2", ""},
+        {"loss function: 2", ""},
+        {"Attempted loss scale: 65536, reducing to 32768", ""},
+        {"saved best model with loss 0.5", "loss=0.5"},
+        {"Best accuracy so far: 93.2", "best_accuracy_so_far=93.2"},
+        {"Accuracy of the network on the 10000 test images: 55 %", "accuracy=55%"},
+        {"Epoch 1: val_loss improved from inf to 0.15000, saving model to best.keras", ""},
+        {"step 3: saving shard 4", ""},
+        {NULL},
+        /* evaluations */
+        {"Validation: loss 0.9", "val_loss=0.9"},
+        {"[val] loss 0.9", "val_loss=0.9"},
+        {"Test - loss: 0.9, test acc: 0.5", "test_loss=0.9 test_acc=0.5"},
+        {"Eval results: loss=0.9", "eval_loss=0.9"},
+        {"eval epoch: 1, loss: 0.5", "eval_loss=0.5@e1 epoch=1@e1"},
+        {"Epoch 1 | Train: loss 0.5 | Val: loss 0.6", "loss=0.5@e1 val_loss=0.6@e1 epoch=1@e1"},
+        {"Epoch 1 | Val Acc: 82.1% | Time: 2s", "val_acc=82.1%@e1 time=2000ms@e1 epoch=1@e1"},
+        {"Evaluating:  50%|█████     | 5/10 [00:01<00:01,  5.00it/s, loss=0.3]",
+         "eval_loss=0.3@e1 epoch=1@e1"},
+        {NULL},
+        /* tqdm alone; epochs of an object go before its steps */
+        {" 12%|█▏        | 12/100 [00:05<00:40,  2.20it/s]", "iterations_per_s=2.2iterations/s@12"},
+        {" 13%|█▎        | 13/100 [00:07<00:40,  2.20s/it]", "iteration_time=2200ms@13"},
+        {"Training:  14%|█▍        | 14/100 [00:07<00:40,  2.20s/it]", "iteration_time=2200ms@14"},
+        {"100%|██████████| 28881/28881 [00:00<00:00, 2500000.00it/s]", ""},
+        {"120it [00:05, 22.0it/s]", "iterations_per_s=22iterations/s@120"},
+        {"{'loss': 1.9, 'epoch': 0.5}", "loss=1.9@e0.5 epoch=0.5@e0.5"},
+        {" 15%|█▌        | 15/100 [00:05<00:40,  2.20it/s]",
+         "iterations_per_s=2.2iterations/s@e0.5"},
+        {"Loading checkpoint shards: 100%|██████████| 3/3 [00:01<00:00,  2.00it/s]", ""},
+        {"Steps:  16%|█▌        | 16/100 [00:05<00:40,  2.20it/s, lr=1e-5, step_loss=0.1]",
+         "iterations_per_s=2.2iterations/s@16 lr=1e-05@16 step_loss=0.1@16"},
+        {NULL},
+        /* DeepSpeed, detectron2, mmengine, torchvision, timm */
+        {"[2026-01-05 10:00:00,123] [INFO] [timer.py:264:stop] epoch=0/micro_step=10/"
+         "global_step=10, CurrSamplesPerSec=13.1",
+         "micro_step=10@10 currsamplespersec=13.1@10"},
+        {NULL},
+        {"[05/01 10:00:00 d2.utils.events]:  eta: 1 day, 2:03:04  iter: 19  total_loss: 5.1  "
+         "max_mem: 5000M",
+         "total_loss=5.1@19 max_mem=5000000000@19"},
+        {NULL},
+        {"05/01 10:00:00 - mmengine - INFO - Epoch(train)  [2][  50/3000]  lr: 1e-03  loss: 2.3",
+         "lr=0.001@3050 loss=2.3@3050"},
+        {"05/01 10:00:00 - mmengine - INFO - Epoch(val)  [2][100/100]    accuracy/top1: 76.5",
+         "val_accuracy/top1=76.5@3050"},
+        {NULL},
+        {"Epoch: [0]  [  10/5005]  eta: 1:23:45  img/s: 512.3  loss: 6.9 (7.0)",
+         "samples_per_s=512.3samples/s@10 loss=6.9@10"},
+        {"Test:   [  0/100]  eta: 0:01:02  loss: 2.1 (2.1)  acc1: 55.0 (55.0)",
+         "test_loss=2.1@10 test_acc1=55@10"},
+        {NULL},
+        /* Megatron, fairseq, Flax, Lightning's table, llm.c on a CPU */
+        {" [2026-01-05 10:00:00] iteration       20/     100 | throughput per GPU (TFLOP/s/GPU): "
+         "345.6 | lm loss: 9.0E+00 | loss scale: 1.0 | number of nan iterations:   0 |",
+         "throughput_per_gpu=345.6@20 lm_loss=9@20 loss_scale=1@20"},
+        {" validation loss at iteration 20 | lm loss value: 8.9E+00 | lm loss PPL: 7.3E+03 |",
+         "val_lm_loss_value=8.9@20 val_lm_loss_ppl=7300@20"},
+        {NULL},
+        {"2026-01-05 10:00:00 | INFO | train_inner | epoch 002:    100 / 2000 loss=15.1, "
+         "wps=1234.5",
+         "loss=15.1@2100 wps=1234.5@2100"},
+        {"2026-01-05 10:00:00 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 4.2",
+         "val_loss=4.2@2100"},
+        {NULL},
+        {"I0501 10:00:00.123456 140123456789 logging_writer.py:48] [100] loss=6.5, lr=0.1",
+         "loss=6.5@100 lr=0.1@100"},
+        {"│         test_loss         │    0.1623000055551529     │", "test_loss=0.1623000056@100"},
+        {"step 1/74 | train loss 4.36 | (123.4 ms | 33189 tok/s)",
+         "train_loss=4.36@1 time=123.4ms@1 tokens_per_s=33189tokens/s@1"},
+        {"Loss: tensor(2.3, device='cuda:0', grad_fn=<NllLossBackward0>)", "loss=2.3@1"},
+        {NULL},
+        /* PyTorch's tutorial: steps go on from epoch to epoch; XGBoost, LightGBM */
+        {"[1,  2000] loss: 2.2", "loss=2.2@2000"},
+        {"[1,  4000] loss: 1.8", "loss=1.8@4000"},
+        {"[2,  2000] loss: 1.2", "loss=1.2@6000"},
+        {NULL},
+        {"[10]\ttrain-logloss:0.45\teval-logloss:0.51",
+         "train-logloss=0.45@10 eval-logloss=0.51@10"},
+        {"[20]\tvalid_0's l2: 0.1\tvalid_0's auc: 0.9", "valid_0s_l2=0.1@20 valid_0s_auc=0.9@20"},
+        {NULL},
+        /* tables: fastai, YOLO, CSV */
+        {"epoch     train_loss  valid_loss  time", ""},
+        {"0         0.523112    0.312345    00:12     ",
+         "train_loss=0.523112@e0 valid_loss=0.312345@e0 epoch=0@e0"},
+        {"1         0.423112    nan         00:12     ",
+         "train_loss=0.423112@e1 valid_loss=nan@e1 epoch=1@e1"},
+        {"2 files 3 more", ""},
+        {"2         0.4         0.3         00:12  5", ""},
+        {NULL},
+        {"      Epoch    GPU_mem   box_loss       Size", ""},
+        {"      1/100      3.51G      1.234        640: 100%|███| 10/10 [00:05<00:00,  1.90it/s]",
+         "gpu_mem=3510000000@e1 box_loss=1.234@e1 size=640@e1 epoch=1@e1"},
+        {NULL},
+        {"step,loss,lr", ""},
+        {"10,2.5,1e-3", "loss=2.5@10 lr=0.001@10"},
+        {"the loss is 3", "loss=3@10"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given lines that differ in their numbers alone, then those are read as if each were the first. */
+LAB_TEST(a_form_that_is_known_reads_as_a_new_one) {
+    static const char *const cases[][2] = {
+        {"step  5/99 | loss  2.5 | 1,234 tok/s | 5%", "loss=2.5@5 tokens_per_s=1234tokens/s@5"},
+        {"step 10/99 | loss -1e-3 | 99 tok/s | 7%", "loss=-0.001@10 tokens_per_s=99tokens/s@10"},
+        {"step 11/99 | loss nan | 9 tok/s | 7%", "loss=nan@11 tokens_per_s=9tokens/s@11"},
+        {"step 12/99 | loss none | 9 tok/s | 7%", "tokens_per_s=9tokens/s@12"},
+        {"step 13/99 | loss 1.2.3 | 9 tok/s | 7%", "tokens_per_s=9tokens/s@13"},
+        {"step 14/99 | loss 2 | 9 tok/s | 7%|", "loss=2@14 tokens_per_s=9tokens/s@14"},
+        {"step 15/99 | loss2.5 | 9 tok/s | 7%", "tokens_per_s=9tokens/s@15"},
+        {NULL},
+        {"Accuracy: 5/10", "accuracy=50%"},
+        {"Accuracy: 12/10", ""},
+        {"loss/+5 acc 3", "acc=3"},
+        {"loss/5 acc 3", "loss/5_acc=3"},
+        {"Train: 1 [10/40 (25%)] loss 2", "loss=2@e0.25 epoch=0.25@e0.25"},
+        {"Train: 1.5 [20/40 (50%)] loss 2", "train=1.5@e0.5 loss=2@e0.5 epoch=0.5@e0.5"},
+        {"{'loss': '1.5', 'rank': 1}", "r1:loss=1.5"},
+        {"{'loss': '1.5x', 'rank': 1}", ""},
+        {"{'loss': '2.5', 'rank': 1.5}", "loss=2.5@e0.5 rank=1.5@e0.5"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }

@@ -1,0 +1,344 @@
+/*
+ * command/form.c: forms of lines that were met before. A line has one of them where the text
+ * between its numbers is the same; only its numbers are read then. Blanks before a number may be
+ * more or fewer, since columns are aligned.
+ */
+#include "workload/command/form.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FORMS_MOST 32
+#define RATE_MOST  1e5 /* steps per second: no training does more */
+#define TRY_EACH   16  /* lines without a form, once all places are taken: one of so many is kept */
+
+/* --- a draft --- */
+
+void command_draft_begin(struct command_draft *draft, enum command_groups groups) {
+    draft->form = (struct command_form){.fields = draft->fields};
+    draft->number_count = 0;
+    draft->lasting = true;
+    draft->groups = groups;
+    draft->length = 0;
+}
+
+int command_draft_number(struct command_draft *draft, size_t start, size_t end, double value) {
+    int index = draft->number_count;
+    if (index == COMMAND_FORM_MAX) {
+        draft->lasting = false;
+        return -1;
+    }
+    draft->places[index].start = (uint32_t)start;
+    draft->places[index].end = (uint32_t)end;
+    draft->numbers[index] = value;
+    return draft->number_count++;
+}
+
+bool command_draft_add(struct command_draft *draft, const struct command_field *field) {
+    size_t length = strlen(field->name) + 1;
+    if (draft->form.count == COMMAND_FIELDS_MAX || length > sizeof draft->names - draft->length)
+        return false;
+    struct command_field *added = &draft->fields[draft->form.count++];
+    *added = *field;
+    added->name = memcpy(draft->names + draft->length, field->name, length);
+    draft->length += length;
+    return true;
+}
+
+/* --- what a line of a form says --- */
+
+static void count_epoch(struct command_progress *progress, double epoch) {
+    if (!progress->has_epoch || epoch < progress->first_epoch)
+        progress->first_epoch = epoch;
+    progress->part = progress->has_epoch && progress->epoch == epoch ? progress->part : 0;
+    progress->has_epoch = true;
+    progress->epoch = epoch;
+}
+
+/* Samples or batches of an epoch: nobody says which. Without epochs, one that starts over is the
+ * next. */
+static void count_part(struct command_progress *progress, double value, double of) {
+    double part = of > 0 ? fmin(value / of, 1) : 0;
+    progress->wraps += part < progress->part;
+    progress->part = part;
+    progress->has_part = true;
+}
+
+/* Steps of an epoch begin anew in each; where their number is known, all are counted on, else from
+ * the last one that was printed. */
+static void count_step(struct command_progress *progress, double value, double of) {
+    bool within = progress->has_epoch && of > 0;
+    double first = progress->first_epoch >= 1 ? 1 : 0;
+    if (progress->has_epoch && progress->has_step && value <= progress->printed &&
+        progress->epoch > progress->printed_epoch)
+        progress->base = progress->step;
+    progress->printed = value;
+    progress->printed_epoch = progress->epoch;
+    progress->step = within ? (progress->epoch - first) * of + value : progress->base + value;
+    progress->total = within ? 0 : of > 0 ? of : 0;
+    progress->has_step = true;
+}
+
+static double number_of(const struct command_field *field, const double *numbers) {
+    return numbers[field->number] * field->scale;
+}
+
+static double total_of(const struct command_field *field, const double *numbers) {
+    return field->of < 0 ? (double)NAN : numbers[field->of];
+}
+
+static bool is_whole(double value) {
+    return value == floor(value);
+}
+
+static bool is_epoch(const struct command_field *field, const double *numbers) {
+    return field->kind & COMMAND_IS_EPOCH ||
+           (field->kind & COMMAND_IS_WHOLE && field->kind & COMMAND_IS_VALUE &&
+            is_whole(numbers[field->number]));
+}
+
+/* Whether the line counts steps or epochs. */
+static bool count(const struct command_form *form, const double *numbers,
+                  struct command_progress *progress) {
+    bool counted = false, stepped = false;
+    for (int i = 0; i < form->count; i++)
+        if (is_epoch(&form->fields[i], numbers)) {
+            count_epoch(progress, numbers[form->fields[i].number]);
+            counted = true;
+        }
+    for (int i = 0; i < form->count && !stepped; i++) {
+        const struct command_field *field = &form->fields[i];
+        double value = numbers[field->number], of = total_of(field, numbers);
+        if (!(field->kind & (COMMAND_IS_STEP | COMMAND_IS_PART)) ||
+            (field->kind & COMMAND_IS_WHOLE && !is_whole(value)) ||
+            (form->evaluation && !(field->kind & COMMAND_IS_NAMED)))
+            continue;
+        if (form->bar) {
+            progress->has_bar = true;
+            progress->bar = value;
+            progress->bar_total = of > 0 ? of : 0;
+        } else if (field->kind & COMMAND_IS_PART &&
+                   (!(field->kind & COMMAND_IS_ENDING) || progress->has_epoch)) {
+            count_part(progress, value, of);
+        } else {
+            count_step(progress, value, of);
+        }
+        counted = stepped = true;
+    }
+    return counted;
+}
+
+/* "Accuracy: 9852/10000" is 98.52%; false: it is no value, such as "loss 7/3". */
+static bool take_share(const struct command_field *field, const double *numbers,
+                       struct command_value *value) {
+    double of = total_of(field, numbers);
+    if (!(of > 0) || !(of >= value->value))
+        return false;
+    value->value *= 100 / of;
+    value->unit = "%";
+    return true;
+}
+
+/* Bytes of a download, as some bars count them. */
+static bool is_download(const struct command_form *form, const double *numbers) {
+    for (int i = 0; i < form->count && form->bar; i++)
+        if (form->fields[i].kind & COMMAND_IS_VALUE &&
+            lab_str_equal(form->fields[i].name, "iterations_per_s") &&
+            number_of(&form->fields[i], numbers) > RATE_MOST)
+            return true;
+    return false;
+}
+
+static bool apply_printed(const struct command_form *form, const double *numbers,
+                          struct command_reading *reading, command_found *found, void *state) {
+    if (is_download(form, numbers))
+        return false;
+    struct command_progress *progress = command_reading_of(reading, -1);
+    bool any = false, by_epoch, counted = count(form, numbers, progress);
+    double step = command_progress_step(progress, &by_epoch);
+    for (int i = 0; i < form->count && found; i++) {
+        const struct command_field *field = &form->fields[i];
+        struct command_value value = {field->name, field->unit,   number_of(field, numbers),
+                                      step,        reading->rank, by_epoch};
+        if (!(field->kind & COMMAND_IS_VALUE) || (!counted && !(field->kind & COMMAND_IS_KNOWN)) ||
+            is_epoch(field, numbers) ||
+            (field->kind & COMMAND_IS_SHARE && !take_share(field, numbers, &value)))
+            continue;
+        found(state, &value);
+        any = true;
+    }
+    if (any && by_epoch && (progress->has_part || progress->has_epoch))
+        found(state, &(struct command_value){"epoch", "", step, step, reading->rank, true});
+    return any || counted;
+}
+
+/* {"rank": 1, …} */
+static bool is_rank(const struct command_field *field, double value) {
+    return field->kind & COMMAND_IS_RANK && value >= 0 && value < COMMAND_RANKS_MAX &&
+           is_whole(value);
+}
+
+static bool apply_object(const struct command_form *form, const double *numbers,
+                         struct command_reading *reading, command_found *found, void *state) {
+    double given = NAN, epoch = NAN; /* {'loss': 1.9, 'epoch': 0.5}: the step where none is known */
+    int rank = -1;
+    for (int i = 0; i < form->count; i++) {
+        const struct command_field *field = &form->fields[i];
+        double value = numbers[field->number];
+        rank = is_rank(field, value) ? (int)value : rank;
+        given = field->kind & COMMAND_IS_STEP ? value : given;
+        epoch = isnan(epoch) && field->kind & COMMAND_IS_EPOCH ? value : epoch;
+    }
+    struct command_progress *progress = command_reading_of(reading, rank);
+    if (!isnan(given)) {
+        progress->has_step = true;
+        progress->step = given;
+    }
+    if (!isnan(epoch)) {
+        progress->has_given = true;
+        progress->given = epoch;
+    }
+    bool by_epoch = !progress->has_step;
+    double step = progress->has_step ? progress->step
+                  : isnan(epoch)     ? command_progress_step(progress, &by_epoch)
+                                     : epoch;
+    for (int i = 0; i < form->count && found; i++) {
+        const struct command_field *field = &form->fields[i];
+        double value = numbers[field->number];
+        if (!(field->kind & COMMAND_IS_STEP) && !is_rank(field, value))
+            found(state,
+                  &(struct command_value){field->name, "", value, step, reading->rank, by_epoch});
+    }
+    return true;
+}
+
+bool command_form_apply(const struct command_form *form, const double *numbers,
+                        struct command_reading *reading, command_found *found, void *state) {
+    if (form->object)
+        return apply_object(form, numbers, reading, found, state);
+    return form->count > 0 && apply_printed(form, numbers, reading, found, state);
+}
+
+/* --- forms that are kept --- */
+
+struct piece { /* of a line: what stands before a number, or behind the last */
+    uint32_t length;
+    bool blank; /* one at least follows it */
+    const char *text;
+};
+
+struct kept {
+    struct command_form form;
+    struct piece *pieces; /* one more than numbers */
+    int number_count;
+    enum command_groups groups;
+    int next; /* the form of the line that came after it last */
+};
+
+struct command_forms {
+    struct kept *items[FORMS_MOST];
+    int count, oldest, last;
+    int64_t missed;
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+static bool match(const struct kept *kept, const char *text, size_t length, double *numbers) {
+    size_t place = 0;
+    for (int i = 0;; i++) {
+        const struct piece *piece = &kept->pieces[i];
+        if (length - place < piece->length || memcmp(text + place, piece->text, piece->length) != 0)
+            return false;
+        place += piece->length;
+        if (i == kept->number_count)
+            return place == length;
+        if (piece->blank) {
+            if (place >= length || !is_blank(text[place]))
+                return false;
+            while (place < length && is_blank(text[place]))
+                place++;
+        }
+        size_t end = command_number(text, length, place, kept->groups, &numbers[i]);
+        if (end == place)
+            return false;
+        place = end;
+    }
+}
+
+const struct command_form *command_forms_find(struct command_forms *forms, const char *text,
+                                              size_t length, double numbers[COMMAND_FORM_MAX]) {
+    if (!forms)
+        return NULL;
+    struct kept *last = forms->items[forms->last];
+    int found = last->next;
+    if (!match(forms->items[found], text, length, numbers)) {
+        for (found = 0; found < forms->count; found++)
+            if (match(forms->items[found], text, length, numbers))
+                break;
+        if (found == forms->count)
+            return NULL;
+    }
+    last->next = forms->last = found;
+    return &forms->items[found]->form;
+}
+
+/* In one block, with what it points to. */
+static struct kept *copy(const struct command_draft *draft, const char *text, size_t length) {
+    int fields = draft->form.count, numbers = draft->number_count;
+    size_t fields_at = sizeof(struct kept),
+           pieces_at = fields_at + (size_t)fields * sizeof(struct command_field),
+           names_at = pieces_at + (size_t)(numbers + 1) * sizeof(struct piece),
+           text_at = names_at + draft->length;
+    char *block = lab_mem_alloc(text_at + length, 1);
+    struct kept *kept = (void *)block;
+    struct command_field *items = (void *)(block + fields_at);
+    struct piece *pieces = (void *)(block + pieces_at);
+    *kept = (struct kept){draft->form, pieces, numbers, draft->groups, 0};
+    kept->form.fields = items;
+    memcpy(block + names_at, draft->names, draft->length);
+    memcpy(block + text_at, text, length);
+    for (int i = 0; i < fields; i++) {
+        items[i] = draft->fields[i];
+        items[i].name = block + names_at + (draft->fields[i].name - draft->names);
+    }
+    for (int i = 0; i <= numbers; i++) {
+        size_t start = i ? draft->places[i - 1].end : 0,
+               end = i < numbers ? draft->places[i].start : length, kept_end = end;
+        while (i < numbers && kept_end > start && is_blank(text[kept_end - 1]))
+            kept_end--;
+        pieces[i] =
+            (struct piece){(uint32_t)(kept_end - start), kept_end < end, block + text_at + start};
+    }
+    return kept;
+}
+
+void command_forms_keep(struct command_forms **all, const struct command_draft *draft,
+                        const char *text, size_t length) {
+    if (!draft->lasting)
+        return;
+    if (!*all)
+        *all = lab_mem_alloc(1, sizeof **all);
+    struct command_forms *forms = *all;
+    int place = forms->count;
+    if (place == FORMS_MOST) { /* a bar that grows is new in each line */
+        if (forms->missed++ % TRY_EACH)
+            return;
+        place = forms->oldest;
+        forms->oldest = (forms->oldest + 1) % FORMS_MOST;
+        lab_mem_free(forms->items[place]);
+    } else {
+        forms->count++;
+    }
+    forms->items[place] = copy(draft, text, length);
+    forms->items[place]->next = place;
+    forms->items[forms->last]->next = place;
+    forms->last = place;
+}
+
+void command_forms_release(struct command_forms *forms) {
+    for (int i = 0; forms && i < forms->count; i++)
+        lab_mem_free(forms->items[i]);
+    lab_mem_free(forms);
+}
