@@ -168,16 +168,16 @@ static struct lab_rows resource_rows(const struct contention_phase *phase,
     return LAB_ROWS(resource_fields, rows, count);
 }
 
-/* Each kernel over all devices, then on each where there are several. */
+/* The kernels over all devices, then on each where there are several. */
 static struct lab_rows kernel_rows(const struct contention_phase *phase, struct lab_arena *arena) {
     struct contention_row *rows = NULL;
     int count = 0;
-    for (int k = 0; k < phase->kernel_count; k++) {
+    for (int k = 0; k < phase->kernel_count; k++)
         LAB_ADD(rows, count, arena) = phase->kernels[k];
+    for (int k = 0; k < phase->kernel_count; k++)
         for (int i = 0; i < phase->device_count && phase->device_count > phase->kernel_count; i++)
             if (strcmp(phase->devices[i].kernel, phase->kernels[k].kernel) == 0)
                 LAB_ADD(rows, count, arena) = phase->devices[i];
-    }
     return LAB_ROWS(row_fields, rows, count);
 }
 
@@ -322,7 +322,8 @@ static void add_plan_notes(struct lab_analysis_result *result, const struct lab_
         study->run_count ? lab_value_get(study->runs[0].test, "notes") : NULL;
     for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++)
         if (list->items[i]->type == LAB_VALUE_STRING)
-            lab_analysis_note(&result->notes, arena, "%s", list->items[i]->string);
+            lab_analysis_note(&result->notes, arena, "%s.",
+                              lab_words_capital(list->items[i]->string, arena));
 }
 
 #define TUNE_S 10 /* of a tuning, as the shipped study has it */

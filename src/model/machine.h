@@ -77,6 +77,7 @@ struct lab_machine {
     bool recorded;       /* from a file: nothing can be bound or measured */
     bool simulated;      /* described rather than read: it exists as a model alone; also recorded */
     uint64_t definition; /* simulated: a hash of the description; part of the identity */
+    bool binds_itself;   /* simulated: memory that nothing binds is on the device's NUMA node */
     const char *host;    /* may be "" */
     const char *cpu_model; /* may be "" */
     int package_count;

@@ -31,7 +31,6 @@ struct lab_plan_phase {
     bool regret;      /* what other phases chose, side by side on the idle device */
     unsigned mitigations;
     const char *disturb; /* a neighbour on purpose: "membw"; NULL = none */
-    const char *note;    /* what it can't have here, a sentence; NULL = nothing */
 };
 
 /* Names of a set of mitigations, or of the one with that bit. */

@@ -167,7 +167,9 @@ static const char *why_not(const struct plan_book *book, unsigned bit) {
         return backend->why_together ? backend->why_together(book->arena) : NULL;
     }
     case LAB_PLAN_AFFINITY:
-        return first->simulated ? "a simulated machine has no CPUs to bind to" : NULL;
+        return first->simulated ? "simulated devices have no CPUs to bind to" : NULL;
+    case LAB_PLAN_NUMA:
+        return book->machine->binds_itself ? "memory is on the local NUMA node anyway" : NULL;
     case LAB_PLAN_TOPOLOGY:
         for (int i = 0; i < count; i++)
             all[i] = i;
@@ -183,24 +185,29 @@ static const char *why_not(const struct plan_book *book, unsigned bit) {
     }
 }
 
-/* False: nothing is left of the phase. */
+/* False: nothing is left of the phase. One note says what is missing and why. */
 static bool fit(struct plan_book *book, struct lab_plan_phase *phase) {
     unsigned wanted = phase->mitigations;
+    const char *left_out[8 * sizeof wanted + 1] = {NULL};
+    int count = 0;
+    LAB_AUTO(str, names);
+    LAB_AUTO(str, reasons);
     for (int bit = 0; lab_plan_mitigations[bit]; bit++) {
         const char *why = wanted & (1u << bit) ? why_not(book, 1u << bit) : NULL;
         if (!why)
             continue;
         phase->mitigations &= ~(1u << bit);
-        if (phase->mitigations)
-            phase->note = lab_arena_printf(book->arena, "phase %s: mitigation %s left out: %s",
-                                           phase->name, lab_plan_mitigations[bit], why);
-        else
-            phase->note =
-                lab_arena_printf(book->arena, "phase %s is left out: %s", phase->name, why);
-        plan_note(book, "%s", phase->note);
+        left_out[count++] = lab_plan_mitigations[bit];
+        lab_str_printf(&reasons, "%s%s", reasons.length ? "; " : "", why);
     }
-    if (wanted && !phase->mitigations)
+    lab_str_add_list(&names, left_out, "and");
+    if (wanted && !phase->mitigations) {
+        plan_note(book, "phase %s is left out: %s", phase->name, reasons.text);
         return false;
+    }
+    if (count > 0)
+        plan_note(book, "phase %s: mitigation%s %s left out: %s", phase->name, count > 1 ? "s" : "",
+                  names.text, reasons.text);
     if (phase->together && book->devices.count < 2) {
         plan_note(book, "phase %s is left out: there is only one device, %s", phase->name,
                   device_at(book, 0)->name);

@@ -86,6 +86,7 @@ struct lab_machine *sim_show(const struct sim_machine *machine, struct lab_arena
         .recorded = true,
         .simulated = true,
         .definition = lab_hash_text(LAB_HASH_START, machine->definition),
+        .binds_itself = machine->unbound_node < 0,
         .host = "",
         .cpu_model = machine->cpu,
         .numa_in_kernel = true,

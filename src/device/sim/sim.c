@@ -181,8 +181,7 @@ static int sim_open(const struct lab_machine *here, const struct lab_device_ref 
 }
 
 static const char *sim_why_together(struct lab_arena *arena) {
-    return lab_arena_strdup(
-        arena, "a simulated machine is one process; devices in others would not share its links");
+    return lab_arena_strdup(arena, "simulated devices share one process");
 }
 
 const struct lab_backend lab_backend_sim = {

@@ -284,7 +284,7 @@ LAB_TEST(the_answer_has_slow_down_cause_recovery_and_tuning) {
                         "export CUDA_DEVICE_ORDER=PCI_BUS_ID; for g in 0:0; do "
                         "CUDA_VISIBLE_DEVICES=${g%:*} numactl "
                         "--cpunodebind=${g#*:} --membind=${g#*:} PROGRAM & done; wait");
-    assert_true(has_note(result.notes, "phase mps is left out"));
+    assert_true(has_note(result.notes, "Phase mps is left out"));
     given_end(&given);
 }
 

@@ -77,7 +77,10 @@ LAB_TEST(what_can_not_be_had_is_left_out_and_said) {
     /* a simulated machine lives in one process, and has no CPUs */
     const char *const simulated[] = {"device=sim:rtx4070tis-2", "experiment=contention", NULL};
     assert_int_equal(plan_words(FOUR_NODES, simulated), 0);
-    assert_true(is_noted("phase isolated: mitigation process left out"));
+    assert_int_equal(count_phase("isolated"), 0);
+    assert_true(is_noted("phase isolated is left out: simulated devices share one process; "
+                         "simulated devices have no CPUs to bind to; memory is on the local NUMA "
+                         "node anyway"));
     assert_int_equal(count_phase("regret"), 0); /* nothing there can be tuned */
     assert_true(plan.runs[0].tune_s == 0);
     const char *const cached[] = {"device=sim:rtx4070tis-2", "experiment=contention",
