@@ -253,8 +253,18 @@ double plot_axis_share(const struct plot_axis *axis, double at) {
     return axis->reversed ? 1 - share : share;
 }
 
-/* A few values that were chosen, such as batch sizes, are better ticks than round numbers. False =
- * there are too many, or they lie too near to each other. */
+/* Whether the text of a tick would touch that of the one before. */
+static bool lies_near(const struct plot_axis *axis, double before, double at, double pixels,
+                      double size) {
+    char text[PLOT_TIC_BYTES];
+    double gap = fabs(plot_axis_share(axis, at) - plot_axis_share(axis, before));
+    snprintf(text, sizeof text, "%g", at);
+    return gap * pixels < plot_text_width(text, size) + size;
+}
+
+/* A few values that were chosen, such as batch sizes, are better ticks than round numbers; those
+ * that lie too near to others have none. False = there are too many, or less than half have room.
+ */
 static bool add_own(const struct lab_chart_panel *const *panels, int count, double pixels,
                     double size, struct plot_axis *axis) {
     double found[DISTINCT_MOST];
@@ -278,18 +288,22 @@ static bool add_own(const struct lab_chart_panel *const *panels, int count, doub
                 distinct++;
             }
         }
+    int kept = 0;
+    double ends[DISTINCT_MOST];
     for (int i = 0; i < distinct; i++) {
         if (found[i] < axis->low || found[i] > axis->high)
             return false;
-        char text[PLOT_TIC_BYTES];
-        double gap = i ? plot_axis_share(axis, found[i]) - plot_axis_share(axis, found[i - 1]) : 1;
-        snprintf(text, sizeof text, "%g", found[i]);
-        if (gap * pixels < plot_text_width(text, size) + size)
-            return false;
+        bool last = i == distinct - 1;
+        while (last && kept > 1 && lies_near(axis, ends[kept - 1], found[i], pixels, size))
+            kept--;
+        if (kept == 0 || !lies_near(axis, ends[kept - 1], found[i], pixels, size))
+            ends[kept++] = found[i];
     }
-    for (int i = 0; i < distinct; i++)
-        add_number(axis, found[i], 1, axis->log ? found[i] : found[distinct - 1]);
-    return distinct > 1;
+    if (kept < 2 || 2 * kept < distinct)
+        return false;
+    for (int i = 0; i < kept; i++)
+        add_number(axis, ends[i], 1, axis->log ? ends[i] : ends[kept - 1]);
+    return true;
 }
 
 /* --- categories --- */

@@ -17,7 +17,6 @@
 #define SIGN      3.5  /* pixels, radius */
 #define LINES     1.25 /* from one upright value to the next, in sizes of its letters */
 #define CAP       3    /* of a whisker, to each side */
-#define OVERHANG  8    /* pixels that a value next to a whisker may leave its bar by */
 #define NO_POINTS 2000 /* more than these of a series are drawn without texts under the pointer */
 
 struct drawing {
@@ -266,6 +265,22 @@ static double share_of(const struct plot_panel *made, double share, int count) {
     return fmin(share * made->step / (count ? count : 1), most);
 }
 
+/* A text's middle: beyond the level that would cross it, of a limit that is drawn as dashes. */
+static double clear_of_levels(const struct drawing *d, double y, bool up, double size) {
+    const struct lab_chart_panel *panel = d->made->panel;
+    for (int s = 0; s < panel->series_count; s++) {
+        const struct lab_chart_series *level = &panel->series[s];
+        if (level->mark != LAB_CHART_DASHES || level->count == 0 ||
+            level->y[0] != level->y[level->count - 1])
+            continue;
+        double at = at_y(d, level->y[0]), reach = 0.5 * size + 2;
+        double moved = up ? at - reach : at + reach;
+        if (fabs(at - y) < reach && moved - reach > d->made->top && moved + reach < d->made->bottom)
+            return moved;
+    }
+    return y;
+}
+
 /* The value at the bar's end: along it where that is wide enough, else upright, else not. Next to a
  * whisker where there is room: at the whisker's end it would look like that end's value. */
 static void add_value(const struct drawing *d, size_t i, double x, double slot, double base) {
@@ -281,7 +296,7 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     double width = plot_text_width(text, size), end = at_y(d, value);
     double far = value_of(value < 0 ? series->low : series->high, i);
     bool whisker = plot_has_whiskers(series) && isfinite(far);
-    if (whisker && width + 4 <= slot / 2 + OVERHANG)
+    if (whisker && width + 4 <= slot / 2)
         x += width / 2 + 4;
     else if (whisker)
         end = value < 0 ? fmax(end, at_y(d, far)) : fmin(end, at_y(d, far));
@@ -297,17 +312,17 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
         if (upright || (up ? end - need < d->made->top : end + need > d->made->bottom))
             return;
     }
-    plot_scene_add(d->scene,
-                   (struct plot_mark){.kind = PLOT_TEXT,
-                                      .x = x,
-                                      .y = end + (up ? -1 : 1) * (upright ? 3 : size * 0.5 + 3),
-                                      .size = size,
-                                      .anchor = !upright ? PLOT_MIDDLE
-                                                : up     ? PLOT_START
-                                                         : PLOT_STOP,
-                                      .angle = upright ? 90 : 0,
-                                      .colour = LAB_COLOUR_INK,
-                                      .text = lab_arena_strdup(d->scene->arena, text)});
+    double y = end + (up ? -1 : 1) * (upright ? 3 : size * 0.5 + 3);
+    plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_TEXT,
+                                                .x = x,
+                                                .y = upright ? y : clear_of_levels(d, y, up, size),
+                                                .size = size,
+                                                .anchor = !upright ? PLOT_MIDDLE
+                                                          : up     ? PLOT_START
+                                                                   : PLOT_STOP,
+                                                .angle = upright ? 90 : 0,
+                                                .colour = LAB_COLOUR_INK,
+                                                .text = lab_arena_strdup(d->scene->arena, text)});
 }
 
 static void add_bars(const struct drawing *d, double moved, double width) {
