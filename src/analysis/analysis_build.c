@@ -225,3 +225,62 @@ struct lab_chart_series lab_series_level(const char *title, double from, double 
     return (struct lab_chart_series){
         .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
 }
+
+/* --- memory --- */
+
+#define GIB_LEAST 0.5 /* of the largest value: less is drawn in MiB */
+
+static bool is_gib(const struct lab_chart_axis *axis) {
+    const char *unit = axis->title ? strstr(axis->title, "[GiB]") : NULL;
+    return unit && !unit[5];
+}
+
+static double largest(const double *values, size_t count) {
+    double most = 0;
+    for (size_t i = 0; values && i < count; i++)
+        most = fmax(most, values[i]);
+    return most;
+}
+
+static void use_mib(struct lab_chart_axis *axis, struct lab_arena *arena) {
+    axis->title = lab_arena_printf(arena, "%.*s[MiB]", (int)strlen(axis->title) - 5, axis->title);
+    axis->low *= 1024;
+    axis->high *= 1024;
+}
+
+static const double *times_1024(const double *values, size_t count, struct lab_arena *arena) {
+    double *made = values ? lab_arena_copy(arena, values, count, sizeof *made) : NULL;
+    for (size_t i = 0; made && i < count; i++)
+        made[i] *= 1024;
+    return made;
+}
+
+void lab_chart_fit_memory(struct lab_chart *chart, struct lab_arena *arena) {
+    double most = 0;
+    for (int p = 0; p < chart->panel_count; p++)
+        for (int s = 0; s < chart->panels[p].series_count; s++) {
+            const struct lab_chart_series *series = &chart->panels[p].series[s];
+            if (is_gib(&chart->panels[p].y))
+                most = fmax(most, fmax(largest(series->y, series->count),
+                                       largest(series->high, series->count)));
+        }
+    if (!(most > 0 && most < GIB_LEAST))
+        return;
+    struct lab_chart_panel *panels =
+        lab_arena_copy(arena, chart->panels, (size_t)chart->panel_count, sizeof *panels);
+    chart->panels = panels;
+    for (int p = 0; p < chart->panel_count; p++) {
+        if (!is_gib(&panels[p].y))
+            continue;
+        struct lab_chart_series *all =
+            lab_arena_copy(arena, panels[p].series, (size_t)panels[p].series_count, sizeof *all);
+        panels[p].series = all;
+        for (int s = 0; s < panels[p].series_count; s++) {
+            const double **values[] = {&all[s].y, &all[s].low, &all[s].high, &all[s].least,
+                                       &all[s].most};
+            for (int v = 0; v < LAB_COUNT_OF(values); v++)
+                *values[v] = times_1024(*values[v], all[s].count, arena);
+        }
+        use_mib(&panels[p].y, arena);
+    }
+}

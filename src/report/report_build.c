@@ -81,9 +81,10 @@ static bool some_is_simulated(const struct report_found *found) {
 }
 
 /* The machine during the runs, where no analysis has drawn it already. */
-static void add_timeline(struct report_found *found, const struct lab_chart *chart) {
+static void add_timeline(struct report_found *found, struct lab_chart *chart) {
     if (found->count == REPORT_ANALYSES_MOST)
         return;
+    lab_chart_fit_memory(chart, found->arena);
     struct lab_analysis_result *result = lab_arena_alloc(found->arena, 1, sizeof *result);
     *result = (struct lab_analysis_result){.answer = "What the devices and the host did over time.",
                                            .part_key = "parts",
