@@ -50,7 +50,7 @@ static size_t sentence_length(const char *text) {
 }
 
 /* What to do comes in one or several sentences without a number's conditions: all of them. */
-static size_t headline_length(const char *text) {
+size_t page_headline_length(const char *text) {
     size_t end = sentence_length(text);
     while (text[end] && !memchr(text, '(', end)) {
         size_t next = sentence_length(text + end + 1);
@@ -216,21 +216,10 @@ static void add_data(struct lab_doc *doc, const struct lab_page *page) {
     lab_doc_data(doc, NULL, map);
 }
 
-/* The first sentences are the heading, a few more follow; the whole stands with the evidence. */
-static void add_verdict(const struct page_build *build) {
-    struct lab_doc *doc = build->doc;
-    struct lab_arena *arena = lab_doc_arena(doc);
-    const char *answer = page_answer(build->page);
-    LAB_AUTO(str, counts);
-    if (!answer && build->digest) {
-        study_add_answer(build->digest, INT32_MAX, true, &counts);
-        counts.text[0] = (char)toupper((unsigned char)counts.text[0]);
-        answer = counts.text;
-    }
-    answer = page_named(build->names, answer ? answer : "No data to report.", arena);
-    size_t first = headline_length(answer), end = first;
-    lab_doc_text(doc, LAB_DOC_QUESTION, "%s", question(build));
-    lab_doc_text(doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
+void page_add_answer(const struct page_build *build, const char *answer) {
+    answer = page_named(build->names, answer, lab_doc_arena(build->doc));
+    size_t first = page_headline_length(answer), end = first;
+    lab_doc_text(build->doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
     for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++) {
         size_t more = end + sentence_length(answer + end + 1) + 1;
         if (more - first > LEAD_MOST)
@@ -238,7 +227,20 @@ static void add_verdict(const struct page_build *build) {
         end = more;
     }
     if (end > first)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
+        lab_doc_text(build->doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
+}
+
+static void add_verdict(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    const char *answer = page_answer(build->page);
+    LAB_AUTO(str, counts);
+    if (!answer && build->digest) {
+        study_add_answer(build->digest, INT32_MAX, true, &counts);
+        counts.text[0] = (char)toupper((unsigned char)counts.text[0]);
+        answer = counts.text;
+    }
+    lab_doc_text(doc, LAB_DOC_QUESTION, "%s", question(build));
+    page_add_answer(build, answer ? answer : "No data to report.");
 }
 
 /* Of the analysis that gives the verdict, or of the next one that has any; none where there is no

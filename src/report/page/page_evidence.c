@@ -206,9 +206,12 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
                       bool paper) {
     struct lab_doc *doc = build->doc;
     const struct lab_analysis_result *result = analysis->result;
-    lab_doc_text(doc, LAB_DOC_SAYS, "%s",
-                 result->answer ? page_named(build->names, result->answer, lab_doc_arena(doc))
-                                : "");
+    const char *answer =
+        result->answer ? page_named(build->names, result->answer, lab_doc_arena(doc)) : "";
+    size_t first = page_headline_length(answer);
+    lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)first, answer);
+    if (answer[first])
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%s", answer + first + 1);
     lab_doc_only(doc, LAB_DOC_SCREEN);
     if (result->chart_count > 0 && page_chart_has_data(&result->charts[0]))
         page_add_chart(build, &result->charts[0], WIDTH, 0);

@@ -72,6 +72,10 @@ struct page_build {
 void page_add_evidence(const struct page_build *build);
 /* How it was measured, failures and warnings, points, files. */
 void page_add_method(const struct page_build *build);
+/* The length of an answer's first sentences, up to the one that has a number's conditions. */
+size_t page_headline_length(const char *text);
+/* Its first sentences as a heading, a few more below; the whole stands with the evidence. */
+void page_add_answer(const struct page_build *build, const char *answer);
 /* What to do, as a card. */
 void page_add_actions(const struct page_build *build);
 /* `panels_most` 0: all of them, below its title. */

@@ -162,7 +162,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         lab_doc_text(build.doc, LAB_DOC_PLAIN, "Machine: %s.", page->study->machine);
     const char *answer = page_answer(page);
     if (answer)
-        lab_doc_text(build.doc, LAB_DOC_ANSWER, "%s", page_named(build.names, answer, &arena));
+        page_add_answer(&build, answer);
     for (int i = 0; i < build.actions.count; i++)
         if (build.actions.items[i].kind == PAGE_PASTE)
             add_action(build.doc, &build.actions.items[i]);
