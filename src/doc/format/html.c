@@ -354,7 +354,7 @@ static void write_list(struct lab_doc_writer *writer, const struct lab_doc_block
 static void write_section(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
     static const char *const begins[] = {[LAB_DOC_COLUMNS] = "<div class=\"columns\">\n",
                                          [LAB_DOC_CARD] = "<section class=\"card\">\n",
-                                         [LAB_DOC_FOLD] = "<details><summary>"};
+                                         [LAB_DOC_FOLD] = "<details"};
     static const char *const ends[] = {[LAB_DOC_COLUMNS] = "</div>\n",
                                        [LAB_DOC_CARD] = "</section>\n",
                                        [LAB_DOC_FOLD] = "</details>\n"};
@@ -364,6 +364,9 @@ static void write_section(struct lab_doc_writer *writer, const struct lab_doc_bl
     lab_str_add(out, !flows ? begins[section->look] : inner ? "<section>\n" : "");
     writer->level += section->title != NULL;
     if (section->look == LAB_DOC_FOLD) {
+        if (section->id)
+            lab_str_printf(out, " id=\"%s\"", section->id);
+        lab_str_add(out, "><summary>");
         add_text(out, section->title ? section->title : "");
         lab_str_add(out, "</summary>\n");
     } else if (section->title) {

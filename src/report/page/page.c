@@ -125,12 +125,15 @@ static void add_common_warning(const struct page_build *build, struct lab_str *t
                        most->run_count, runs, most->exact ? ":" : ", e.g.", most->text);
 }
 
+bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis) {
+    return page_tells(analysis) && (analysis->named || analysis->result == page_leading(page));
+}
+
 struct page_open page_open_count(const struct lab_page *page) {
-    const struct lab_analysis_result *leading = page_leading(page);
     struct page_open made = {.single = true};
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_page_analysis *analysis = &page->analyses[i];
-        if (!page_tells(analysis) || (analysis->result != leading && !analysis->named))
+        if (!page_is_asked(page, analysis))
             continue;
         for (int c = 0; c < analysis->result->claim_count; c++) {
             const struct lab_claim *claim = &analysis->result->claims[c];
@@ -148,28 +151,39 @@ struct page_open page_open_count(const struct lab_page *page) {
     return made;
 }
 
+static const char *marked(const struct page_build *build, const struct lab_str *text) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const char *kept = lab_arena_strdup(arena, text->text ? text->text : "");
+    return lab_doc_escape(page_named(build->names, kept, arena), arena);
+}
+
 const char *page_limits(const struct page_build *build) {
     const struct lab_page *page = build->page;
+    struct lab_arena *arena = lab_doc_arena(build->doc);
     struct page_open open = page_open_count(page);
     LAB_AUTO(str, text);
+    LAB_AUTO(str, rest);
     if (page_leading(page) && !page_is_untested(page))
-        add_untested(page_leading(page), lab_doc_arena(build->doc), &text);
+        add_untested(page_leading(page), arena, &rest);
+    lab_str_add(&text, marked(build, &rest));
     if (open.open)
-        lab_str_printf(&text, "%sInconclusive: %d of %d comparisons%s.", text.length ? " " : "",
-                       open.open, open.compared, open.single ? " (1 run per point)" : "");
+        lab_str_printf(&text, "%sInconclusive: [%d of %d comparisons](index.html#%s)%s.",
+                       text.length ? " " : "", open.open, open.compared, PAGE_INCONCLUSIVE,
+                       open.single ? " (1 run per point)" : "");
+    lab_str_clear(&rest);
     LAB_AUTO(str, measured);
     if (build->digest)
         study_add_measured(build->digest, &measured);
     if (measured.length)
-        lab_str_printf(&text, "%sMeasured: %s.", text.length ? " " : "", measured.text);
+        lab_str_printf(&rest, "Measured: %s.", measured.text);
     LAB_AUTO(str, pairs);
     if (build->digest)
         study_add_pairs(build->digest, &pairs);
     if (pairs.length)
-        lab_str_printf(&text, "%sPairs tested: %s.", text.length ? " " : "", pairs.text);
-    add_common_warning(build, &text);
-    struct lab_arena *arena = lab_doc_arena(build->doc);
-    return text.length ? page_named(build->names, lab_arena_strdup(arena, text.text), arena) : NULL;
+        lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
+    add_common_warning(build, &rest);
+    lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", marked(build, &rest));
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
 /* "Point: one combination of GPU, NUMA node and model (48). Comparison: …." and what models' names
@@ -320,7 +334,7 @@ static void add_opening(const struct page_build *build) {
     const char *limits = page_limits(build);
     const char *terms = page_terms(build, limits);
     if (limits)
-        lab_doc_text(doc, LAB_DOC_LIMIT, "%s", limits);
+        lab_doc_marked(doc, LAB_DOC_LIMIT, "%s", limits);
     for (int i = 0; page->warnings && page->warnings[i]; i++)
         lab_doc_text(doc, LAB_DOC_NOTE, "%s",
                      page_named(build->names, page->warnings[i], lab_doc_arena(doc)));
@@ -346,6 +360,7 @@ struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *aren
     add_data(build.doc, page);
     add_opening(&build);
     page_add_evidence(&build);
+    page_add_inconclusive(&build);
     page_add_method(&build);
     if (page->study)
         study_digest_release(&digest);

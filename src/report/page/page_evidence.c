@@ -14,6 +14,7 @@
 #define CHARTS_MOST  3
 #define NOTES_SCREEN 8
 #define NOTES_PAPER  5
+#define OPEN_MOST    60 /* inconclusive comparisons that are listed */
 
 /* --- charts --- */
 
@@ -290,6 +291,53 @@ void page_add_evidence(const struct page_build *build) {
         lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
         lab_doc_end(doc);
     }
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+/* --- inconclusive comparisons --- */
+
+void page_add_inconclusive(const struct page_build *build) {
+    static const struct lab_doc_column columns[] = {
+        {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Compared with", LAB_UNIT_TEXT},
+        {NULL, "Quantity", LAB_UNIT_TEXT}, {NULL, "Effect", LAB_UNIT_FIGURE},
+        {NULL, "Runs", LAB_UNIT_COUNT},    {NULL, "Runs to detect 2%", LAB_UNIT_COUNT},
+    };
+    struct lab_doc *doc = build->doc;
+    struct lab_arena *arena = lab_doc_arena(doc);
+    struct page_open open = page_open_count(build->page);
+    int shown = 0;
+    if (open.open == 0)
+        return;
+    lab_doc_only(doc, LAB_DOC_SCREEN);
+    lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD,
+                                                .id = PAGE_INCONCLUSIVE,
+                                                .name = PAGE_INCONCLUSIVE,
+                                                .title = "Inconclusive comparisons"});
+    lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < build->page->analysis_count; i++) {
+        const struct lab_page_analysis *analysis = &build->page->analyses[i];
+        for (int c = 0; page_is_asked(build->page, analysis) && c < analysis->result->claim_count;
+             c++) {
+            const struct lab_claim *claim = &analysis->result->claims[c];
+            if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || claim->unit || shown++ >= OPEN_MOST)
+                continue;
+            lab_doc_cell(doc, "%s",
+                         page_named(build->names, lab_claim_subject(claim, arena), arena));
+            lab_doc_cell(doc, "%s", page_named(build->names, claim->reference, arena));
+            lab_doc_cell(doc, "%s", claim->quantity);
+            lab_doc_cell(doc, "%s", lab_claim_short(claim, arena));
+            lab_doc_figure(doc, claim->n);
+            lab_doc_figure(doc, claim->needed > 0 ? claim->needed : (double)NAN);
+        }
+    }
+    lab_doc_text(
+        doc, LAB_DOC_FAINT,
+        "Intervals are of one comparison each. Verdicts are corrected for all of a family, "
+        "so that one may be open though its interval excludes 0.");
+    if (shown > OPEN_MOST && build->page->study && build->page->study->folder)
+        lab_doc_marked(doc, LAB_DOC_FAINT, "%d more: `gpulab show %s --claims`", shown - OPEN_MOST,
+                       build->page->study->folder);
+    lab_doc_end(doc);
     lab_doc_only(doc, LAB_DOC_ALL);
 }
 

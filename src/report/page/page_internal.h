@@ -70,6 +70,8 @@ struct page_build {
 };
 
 void page_add_evidence(const struct page_build *build);
+/* Those of page_limits, folded; nothing where there are none. */
+void page_add_inconclusive(const struct page_build *build);
 /* How it was measured, failures and warnings, points, files. */
 void page_add_method(const struct page_build *build);
 /* The length of an answer's first sentences, up to the one that has a number's conditions. */
@@ -83,8 +85,9 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
                     int panels_most);
 /* Whether there is anything to draw: a value in some panel. */
 bool page_chart_has_data(const struct lab_chart *chart);
-/* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: GPU 0 of 4. Warning: …" NULL = none
- * of these. */
+#define PAGE_INCONCLUSIVE "inconclusive" /* the id of the section that lists them */
+/* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: …. Warning: …", marked. NULL
+ * = none of these. */
 const char *page_limits(const struct page_build *build);
 
 struct page_open {      /* comparisons of the analyses that answer the study's question */
@@ -93,6 +96,8 @@ struct page_open {      /* comparisons of the analyses that answer the study's q
     bool single;        /* of one run per point */
     const struct lab_claim *first; /* of all; NULL = none */
 };
+/* Whether the study asks for it, or it gives the first sentence. */
+bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis);
 struct page_open page_open_count(const struct lab_page *page);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */

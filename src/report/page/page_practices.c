@@ -179,7 +179,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
             add_action(build.doc, &build.actions.items[i]);
     const char *limits = page_limits(&build);
     if (limits)
-        lab_doc_text(build.doc, LAB_DOC_LIMIT, "%s", limits);
+        lab_doc_marked(build.doc, LAB_DOC_LIMIT, "%s", limits);
     lab_doc_marked(build.doc, LAB_DOC_PLAIN,
                    "%s%sEvidence: [index.html](index.html), [report.md](report.md).",
                    program ? PROGRAM_MEANS " " : "",

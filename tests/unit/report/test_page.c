@@ -379,7 +379,9 @@ LAB_TEST(little_makes_a_page_too) {
     g->page.analysis_count = 1;
     g->claims[1].verdict = LAB_CLAIM_INCONCLUSIVE;
     write_page(g, "html");
-    assert_contains(g->text.text, "Inconclusive: 1 of 2 comparisons.");
+    assert_contains(g->text.text, "Inconclusive: <a href=\"index.html#inconclusive\">1 of 2 "
+                                  "comparisons</a>.");
+    assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive comparisons");
 }
 
 /* Given many parts, a chart and names of 200 letters, then the page and report.md have the first
