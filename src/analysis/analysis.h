@@ -55,6 +55,8 @@ struct lab_analysis_result {
                                 answer says it */
     const char *further;     /* keys that test, with the study's own command, what it left out */
     const char *tests;       /* what they test, without full stop; NULL both = nothing is left */
+    const char *by_point;    /* its first table has a row for each point, which a study's end shows
+                                in place of their rates; what stands below it. NULL = it hasn't */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */

@@ -1,6 +1,6 @@
 /*
  * stability.c: `gpulab analyze stability`: whether runs stay as fast as they began: drift over the
- * runs of each point, change points, throttling.
+ * runs of each point, change points, spikes, throttling.
  */
 #include "analysis/analysis_words.h"
 #include "analysis/claims/contrast.h"
@@ -19,7 +19,9 @@
 struct row { /* a rank of a point, over its runs; or a device over its points */
     const char *name, *device;
     int runs, changed;
+    bool drifts;                  /* for certain */
     double median_s, throttled_s; /* NaN = unknown */
+    double p99, longest;          /* over the median of its run; of the run where it is largest */
     const char *throttled_by;
     struct lab_claim drift;               /* "stability.point", "stability.device" */
     const struct lab_rate_series *series; /* one for each run */
@@ -43,16 +45,18 @@ static const struct lab_field figure_fields[] = {
 static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, name, "point", "Point", LAB_UNIT_TEXT),
     LAB_FIELD(struct row, runs, "runs", NULL, LAB_UNIT_COUNT),
-    LAB_FIELD(struct row, median_s, "iteration_ms", "Iteration", LAB_UNIT_TIME),
+    LAB_FIELD(struct row, median_s, "iteration_ms", "Iteration", LAB_UNIT_TIME, .yields = 1),
     LAB_FIELD(struct row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
-    LAB_FIELD(struct row, changed, "changed_runs", "Change points", LAB_UNIT_COUNT),
-    LAB_FIELD(struct row, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION),
+    LAB_FIELD(struct row, p99, "p99_over_median", "p99/median", LAB_UNIT_RATIO),
+    LAB_FIELD(struct row, longest, "longest_over_median", "Longest/median", LAB_UNIT_RATIO),
+    LAB_FIELD(struct row, changed, "changed_runs", "Changed runs", LAB_UNIT_COUNT, .yields = 2),
+    LAB_FIELD(struct row, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION, .yields = 3),
     LAB_FIELD(struct row, throttled_by, "throttled_by", NULL, LAB_UNIT_TEXT),
 };
 
 static const struct lab_field device_fields[] = {
     LAB_FIELD(struct row, name, "device", "Device", LAB_UNIT_TEXT),
-    LAB_FIELD(struct row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct row, drift, "drift", "Drift, mean of its points", LAB_UNIT_CHANGE),
 };
 
 static const struct lab_field change_fields[] = {
@@ -78,7 +82,7 @@ struct stability { /* of a study */
     int count, row_count, device_count, change_count, blocks;
     int points;
     int known, changed, throttled, throttling_known; /* series */
-    double throttled_s, watched_s, shortest_s, longest_s, total_s;
+    double throttled_s, watched_s, shortest_s, longest_s;
     struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
 };
 
@@ -168,10 +172,11 @@ static struct lab_claim claim_throttling(const struct stability *made) {
 static void count_in(struct stability *made, struct row *row,
                      const struct lab_rate_series *series) {
     row->changed += series->change_count > 0;
+    row->p99 = fmax(row->p99, series->p99);
+    row->longest = fmax(row->longest, series->longest);
     made->known += series->steady != LAB_STEADY_UNKNOWN;
     made->shortest_s = fmin(made->shortest_s, series->duration_s);
     made->longest_s = fmax(made->longest_s, series->duration_s);
-    made->total_s += series->duration_s;
     if (isnan(series->throttled_s))
         return;
     made->throttling_known++;
@@ -183,20 +188,15 @@ static void count_in(struct stability *made, struct row *row,
         row->throttled_by = series->throttled_by;
 }
 
-/* "GPU 0"; "GPU 0 with GPU 1 and GPU 2" of a gang. */
+/* "GPU 0"; "GPU 0 of GPUs 0–2" of a gang. */
 static const char *rank_title(const struct lab_study_run *run, int rank, struct lab_arena *arena) {
-    const char **others = NULL, *device = lab_study_device_title(run->ranks[rank].device, arena);
+    const char **all = NULL;
     int count = 0;
     for (int r = 0; r < run->rank_count; r++)
-        if (r != rank)
-            LAB_ADD(others, count, arena) = lab_study_device_title(run->ranks[r].device, arena);
-    if (count == 0)
-        return device;
-    LAB_ADD(others, count, arena) = NULL;
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "%s with ", device);
-    lab_str_add_list(&text, others, "and");
-    return lab_arena_strdup(arena, text.text);
+        LAB_ADD(all, count, arena) = lab_study_device_title(run->ranks[r].device, arena);
+    return count == 1 ? all[0]
+                      : lab_arena_printf(arena, "%s of %s", all[rank],
+                                         lab_words_devices(all, count, arena));
 }
 
 static void add_row(struct stability *made, const struct lab_study_point *point, int rank,
@@ -209,6 +209,8 @@ static void add_row(struct stability *made, const struct lab_study_point *point,
                                                lab_study_point_model(point, made->arena)),
                       .device = device,
                       .throttled_s = NAN,
+                      .p99 = NAN,
+                      .longest = NAN,
                       .series = &made->series[made->count]};
     double *medians_s = lab_arena_alloc(made->arena, (size_t)point->count, sizeof *medians_s);
     for (int i = 0; i < point->count && rank < point->runs[i]->rank_count; i++) {
@@ -254,6 +256,14 @@ static const struct lab_study_table *with_all_runs(const struct lab_study_table 
     return all;
 }
 
+/* Points that drift, then those with the longest iterations: a table that is cut shows these. */
+static void sort_worst_first(struct stability *made) {
+    for (int i = 0; i < made->row_count; i++)
+        made->rows[i].drifts = made->rows[i].drift.verdict == LAB_CLAIM_YES;
+    LAB_SORT(made->rows, made->row_count, LAB_BY_MOST(made->rows, drifts),
+             LAB_BY_MOST(made->rows, longest), LAB_BY(made->rows, name));
+}
+
 static struct stability look_at(const struct lab_study_table *study, struct lab_arena *arena) {
     study = with_all_runs(study, arena);
     struct stability made = {.study = study, .arena = arena, .shortest_s = NAN, .longest_s = NAN};
@@ -270,6 +280,7 @@ static struct stability look_at(const struct lab_study_table *study, struct lab_
     LAB_SORT(made.rows, made.row_count, LAB_BY(made.rows, name));
     list_changes(&made);
     claim_drifts(&made);
+    sort_worst_first(&made);
     made.throttling = claim_throttling(&made);
     return made;
 }
@@ -321,7 +332,7 @@ static void add_devices(const struct stability *made, struct lab_str *text) {
                        lab_words_devices(names, count, made->arena), made->device_count);
 }
 
-/* What the mean may hide: the largest drift of a point, or that none has one. */
+/* What the mean may hide: the largest drift of a point, or how large one could be unnoticed. */
 static void add_worst(const struct stability *made, struct lab_str *text) {
     const struct row *worst = NULL;
     double most = 0;
@@ -335,24 +346,48 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
     if (worst)
         lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
     else if (made->row_count > 1 && isfinite(most))
-        lab_str_printf(text, " No point drifts by more than %.1f%%.",
+        lab_str_printf(text, " No single point drifts by more than %.1f%%.",
                        lab_words_bound_percent(most));
+}
+
+/* "Spikes: the longest iteration is up to 1.54× its run's median (GPU 2, …), p99 up to 1.05× in
+ * any run." */
+static void add_spikes(const struct stability *made, struct lab_str *text) {
+    const struct row *most = NULL;
+    double p99 = NAN;
+    for (int i = 0; i < made->row_count; i++) {
+        p99 = fmax(p99, made->rows[i].p99);
+        if (made->rows[i].longest > (most ? most->longest : 0))
+            most = &made->rows[i];
+    }
+    if (!most)
+        return;
+    lab_str_printf(text, " Spikes: the longest iteration is up to %.2f× its run's median",
+                   most->longest);
+    if (made->row_count > 1)
+        lab_str_printf(text, " (%s)", most->name);
+    if (!isnan(p99))
+        lab_str_printf(text, ", p99 up to %.2f× in any run", p99);
+    lab_str_add(text, ".");
 }
 
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
-    const char *over = lab_arena_printf(
-        made->arena, "over runs of %s (%s%d run%s each)", duration_words(made),
-        made->points > 1 ? lab_arena_printf(made->arena, "mean of %d points, ", made->points) : "",
-        made->drift.n, made->drift.n == 1 ? "" : "s");
+    const char *over = lab_arena_printf(made->arena, "(runs of %s, %d %s)", duration_words(made),
+                                        made->drift.n, made->points > 1 ? "per point" : "in all");
     const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        lab_str_printf(&text, "No drift larger than %.1f%% %s.",
-                       lab_words_bound_percent(made->drift.bound), over);
+        lab_str_printf(&text, "No drift larger than %.1f%% from start to end of a run%s %s.",
+                       lab_words_bound_percent(made->drift.bound),
+                       made->points > 1
+                           ? lab_arena_printf(made->arena, ", mean of %d points", made->points)
+                           : "",
+                       over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
-        lab_str_printf(&text, "Drift inconclusive %s%s%s.", over, *next ? "; " : "", next);
+        lab_str_printf(&text, "Drift from start to end of a run: inconclusive %s%s%s.", over,
+                       *next ? "; " : "", next);
     } else {
         struct lab_claim drift = made->drift;
         drift.subject =
@@ -375,20 +410,19 @@ static const char *make_answer(const struct stability *made) {
         lab_str_add(&text, made->blocks > 1 ? " No point has a lasting change of 1% or more in "
                                               "over half of its runs."
                                             : " No change point of 1% or more.");
+    add_spikes(made, &text);
     if (made->throttling.verdict == LAB_CLAIM_YES)
         lab_str_printf(&text, " Throttled by %s in %d of %d %s, %.1f s in total.",
                        throttling_reason(made), made->throttled, made->throttling_known, counted,
                        made->throttled_s);
     else if (made->throttling_known == made->count)
-        lab_str_printf(&text, " No throttling within %s.",
-                       lab_words_time(made->longest_s, made->arena));
+        lab_str_printf(&text, " No throttling in %d %s; none is longer than %s.", made->count,
+                       counted, lab_words_time(made->longest_s, made->arena));
     return lab_arena_strdup(made->arena, text.text);
 }
 
-/* The same study with more samples, so that its longest runs are long enough to throttle; where
- * all runs have as many, and none has throttled. */
+/* The same study with runs that are long enough to throttle, where none has throttled. */
 static void test_longer(struct lab_analysis_result *result, const struct stability *made) {
-    double samples = NAN;
     if (made->known == 0 || !(made->longest_s < HEATED_S) ||
         made->throttling.verdict == LAB_CLAIM_YES)
         return;
@@ -398,20 +432,12 @@ static void test_longer(struct lab_analysis_result *result, const struct stabili
                                          lab_words_time(made->longest_s, made->arena)),
                         "", "");
     lab_analysis_add_claim(result, &longer, made->arena);
-    for (int i = 0; i < made->study->run_count; i++) {
-        double own = lab_study_number(&made->study->runs[i], "test.num_samples");
-        if (!(own > 0) || (i > 0 && own != samples))
-            return;
-        samples = own;
-    }
-    int factor = (int)ceil(HEATED_S / made->longest_s);
-    result->further = lab_arena_printf(made->arena, "test.num_samples=%.0f", samples * factor);
     LAB_AUTO(str, total);
-    lab_str_add_duration(&total, factor * made->total_s, LAB_DURATION_ROUNDED);
+    lab_str_add_duration(&total, made->study->run_count * HEATED_S, LAB_DURATION_ROUNDED);
+    result->further = lab_arena_printf(made->arena, "experiment.duration=%ds", HEATED_S);
     result->tests = lab_arena_printf(
-        made->arena,
-        "Test longer runs, as throttling takes minutes: %d× the samples, %s of measuring", factor,
-        total.text);
+        made->arena, "Test runs of %d s each, as throttling takes minutes: %s of %s", HEATED_S,
+        total.text, made->study->simulated ? "simulated time" : "measuring");
 }
 
 /* NULL = nothing can be said. */
@@ -444,9 +470,10 @@ static void add_study(struct lab_analysis_result *result, const struct stability
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     part->untested = why_untested(made);
     part->answer = part->untested ? NULL : make_answer(made);
+    lab_analysis_hide_columns(
+        lab_rows_add_table(part, "points", "By point, the worst first", &rows, arena), arena);
     if (made->device_count > 1)
         lab_rows_add_table(part, "devices", "By device, mean over its points", &devices, arena);
-    lab_rows_add_table(part, "points", "By point", &rows, arena);
     lab_analysis_hide_columns(
         lab_rows_add_table(part, "change_points", "Change points", &changes, arena), arena);
     lab_analysis_add_claim(result, &made->drift, arena);
@@ -478,6 +505,8 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         if (i > 0)
             continue;
         test_longer(result, &made);
+        result->by_point = "Drift: from start to end of a run, 95% CI over runs. p99 and longest "
+                           "iteration: over their run's median, of the run where they are largest.";
         result->action = result->further ? NULL : make_action(&made);
     }
     return 0;

@@ -1,4 +1,5 @@
-/* chart.c: iteration times over time, with the levels between changes; the worst runs first. */
+/* chart.c: iteration times over time, with the levels between changes; the worst runs first: by
+ * change points, then by their longest iteration. */
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
@@ -27,6 +28,8 @@ static int by_weight(const void *a, const void *b) {
     double of_x = weight(x), of_y = weight(y);
     if (of_x != of_y)
         return of_x > of_y ? -1 : 1;
+    if (x->longest != y->longest)
+        return x->longest > y->longest ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 
@@ -97,6 +100,7 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     if (shown == 0)
         return;
     qsort(order, (size_t)shown, sizeof *order, by_weight);
+    int changed = 0; /* of those in the chart */
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s, &time_title);
     struct lab_chart *chart = lab_analysis_add_chart(
@@ -110,12 +114,16 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
             continue;
         struct lab_chart_panel *panel = lab_chart_add_panel(
             chart, title, lab_axis_from(time_title, 0), lab_axis("Iteration time [ms]"), arena);
+        changed += order[i]->change_count > 0;
         lab_panel_add_series(panel, time_series(order[i], unit_s, arena), arena);
         lab_panel_add_series(panel, level_series(order[i], unit_s, arena), arena);
     }
     int made = chart->panel_count;
     chart->columns = made > COLUMNS ? COLUMNS : 1;
     if (shown > made)
-        chart->caption = lab_arena_printf(arena, "Of %d %s, those with the largest change points.",
-                                          shown, lab_rate_series_counted(all, count));
+        chart->caption = lab_arena_printf(
+            arena, "Of %d %s, those with the %s.", shown, lab_rate_series_counted(all, count),
+            changed == made ? "largest change points"
+            : changed > 0   ? "largest change points, then those with the longest iterations"
+                            : "longest iterations (spikes); none has a change point");
 }

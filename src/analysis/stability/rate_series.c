@@ -21,6 +21,7 @@
 #define CONFIDENCE    0.95
 #define LEAST         0.01 /* a smaller change doesn't count */
 #define VALUES_LEAST  20   /* fewer show nothing */
+#define P99_LEAST     100  /* fewer have no p99 but the longest */
 #define BLOCKS_MAX    400  /* that changes are sought in: the time grows with their square */
 #define TREND_BLOCKS  200  /* that a drift is judged from, at most */
 #define WINDOW        5 /* neighbouring iterations, among which one or two slow ones are single */
@@ -271,6 +272,11 @@ static void look_at(struct lab_rate_series *series, double sure, struct lab_aren
     const double *ends_s = find_ends(series->rank, spans, series->count, &scratch);
     series->duration_s = ends_s[series->count - 1];
     series->median_s = lab_stats_median(values, series->count);
+    if (series->median_s > 0) {
+        if (series->count >= P99_LEAST)
+            series->p99 = lab_stats_quantile(values, series->count, 0.99) / series->median_s;
+        series->longest = lab_stats_quantile(values, series->count, 1) / series->median_s;
+    }
     if (series->count >= VALUES_LEAST && series->median_s > 0) {
         struct blocks blocks = make_blocks(values, ends_s, series->count, BLOCKS_MAX, &scratch);
         find_drift(series, values, ends_s, &scratch);
@@ -291,6 +297,8 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
                                      .name = run->run->id,
                                      .duration_s = NAN,
                                      .median_s = NAN,
+                                     .p99 = NAN,
+                                     .longest = NAN,
                                      .drift = NAN,
                                      .throttled_s = NAN};
     int gpu = lab_resource_gpu(rank);

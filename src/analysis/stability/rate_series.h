@@ -27,6 +27,7 @@ struct lab_rate_series {
     size_t count;      /* times between ends of neighbours */
     double duration_s; /* from the first end to the last */
     double median_s;
+    double p99, longest;    /* of its times, over their median; p99 from P99_LEAST times on */
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
     double drift;           /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     struct lab_rate_series_change *changes;
@@ -45,8 +46,8 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
 
 /* What they are counted as: "runs"; "rate series" where a run has several, one for each rank. */
 const char *lab_rate_series_counted(const struct lab_rate_series *all, int count);
-/* Times over time with the levels between changes, of runs with the largest changes first. None
- * where there is nothing to draw. */
+/* Times over time with the levels between changes, of runs with the largest changes first, then of
+ * those with the longest iterations. None where there is nothing to draw. */
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
                                bool simulated, struct lab_arena *arena);

@@ -25,6 +25,13 @@ const struct lab_analysis_result *page_leading(const struct lab_page *page) {
     return NULL;
 }
 
+const struct lab_page_analysis *page_by_point(const struct lab_page *page) {
+    for (int i = 0; i < page->analysis_count && !page->answer; i++)
+        if (page_tells(&page->analyses[i]))
+            return page->analyses[i].result->by_point ? &page->analyses[i] : NULL;
+    return NULL;
+}
+
 const char *page_answer(const struct lab_page *page) {
     const struct lab_analysis_result *leading = page_leading(page);
     return page->answer ? page->answer : leading ? leading->answer : NULL;

@@ -76,16 +76,20 @@ static bool asks_for_nodes(const struct lab_page *page) {
 
 /* On a page about something else: what binding gains, and where its lines are. */
 static void add_bound(struct making *making, const struct lab_advice *advice) {
-    double most = 0;
+    const struct lab_advice_line *most = NULL;
     for (int i = 0; i < advice->line_count; i++)
-        most = fmax(most, advice->lines[i].gain.effect);
-    if (most >= LAB_CLAIM_WORTH)
-        add(making, (struct page_action){
-                        .kind = PAGE_BOUND,
-                        .text = lab_arena_printf(making->arena,
-                                                 "Binding to NUMA nodes: up to %.1f%% higher "
-                                                 "throughput, mean of all models",
-                                                 100 * most)});
+        if (advice->lines[i].gain.effect >= (most ? most->gain.effect : LAB_CLAIM_WORTH))
+            most = &advice->lines[i];
+    if (most)
+        add(making,
+            (struct page_action){
+                .kind = PAGE_BOUND,
+                .text = lab_arena_printf(
+                    making->arena,
+                    "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of "
+                    "all models",
+                    advice->line_count > 1 ? "Binding gains most for" : "Binding", most->device,
+                    100 * most->gain.effect, most->numa_node, most->gain.reference)});
 }
 
 /* The best of its kind: of four batch sizes that pay off, one is chosen. */

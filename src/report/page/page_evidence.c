@@ -131,9 +131,8 @@ static bool has_figures(const struct lab_analysis_result *result) {
     return false;
 }
 
-/* What compares the parts; of a single part its first table. */
-static void add_small_table(const struct page_build *build,
-                            const struct lab_page_analysis *analysis) {
+void page_add_small_table(const struct page_build *build,
+                          const struct lab_page_analysis *analysis) {
     struct lab_arena *arena = lab_doc_arena(build->doc);
     const struct lab_analysis_result *result = analysis->result;
     const struct lab_doc_table *table = NULL;
@@ -149,6 +148,8 @@ static void add_small_table(const struct page_build *build,
         lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
                         result->parts[0].cells);
     }
+    if (table && result->by_point)
+        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s", result->by_point);
 }
 
 /* What holds for the whole, then what parts say, each once. */
@@ -220,7 +221,7 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
         add_drawn(build, analysis);
     bool few = result->part_count < 2 && !page_merged(result, 0, build->names, lab_doc_arena(doc));
     lab_doc_only(doc, paper || few ? LAB_DOC_SCREEN | LAB_DOC_PAPER : LAB_DOC_SCREEN);
-    add_small_table(build, analysis);
+    page_add_small_table(build, analysis);
     lab_doc_only(doc, LAB_DOC_SCREEN);
     add_about(build, result);
     add_fold(build, analysis);

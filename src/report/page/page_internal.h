@@ -83,6 +83,8 @@ void page_add_actions(const struct page_build *build);
 /* `panels_most` 0: all of them, below its title. */
 void page_add_chart(const struct page_build *build, const struct lab_chart *chart, int width,
                     int panels_most);
+/* What compares the analysis's parts; of a single part its first table. */
+void page_add_small_table(const struct page_build *build, const struct lab_page_analysis *analysis);
 /* Whether there is anything to draw: a value in some panel. */
 bool page_chart_has_data(const struct lab_chart *chart);
 #define PAGE_INCONCLUSIVE "inconclusive" /* the id of the section that lists them */
@@ -104,6 +106,8 @@ struct page_open page_open_count(const struct lab_page *page);
 bool page_tells(const struct lab_page_analysis *analysis);
 /* The result of the first analysis that has one; NULL = none has. */
 const struct lab_analysis_result *page_leading(const struct lab_page *page);
+/* The analysis whose first table shows each point; NULL = rates do. */
+const struct lab_page_analysis *page_by_point(const struct lab_page *page);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */

@@ -166,6 +166,8 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     for (int i = 0; i < build.actions.count; i++)
         if (build.actions.items[i].kind == PAGE_PASTE)
             add_action(build.doc, &build.actions.items[i]);
+    if (page_by_point(page))
+        page_add_small_table(&build, page_by_point(page));
     bool program = false;
     for (int i = 0; i < build.actions.count; i++)
         program |= has_program(&build.actions.items[i]);
