@@ -41,11 +41,19 @@ static const struct lab_field model_fields[] = {
     LAB_FIELD(struct scaling_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND,
               .with_interval = true),
+    LAB_FIELD(struct scaling_model, half_depth, NULL, "vs half the depth", LAB_UNIT_FIGURE,
+              .optional = true),
+    LAB_FIELD(struct scaling_model, half_width, NULL, "vs half the width", LAB_UNIT_FIGURE,
+              .optional = true),
     LAB_FIELD(struct scaling_model, flops_per_s, "flops_per_s", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct scaling_model, memory_mib, "memory_mib", "Memory", LAB_UNIT_MEBIBYTES),
-    LAB_FIELD(struct scaling_model, iteration_s, "iteration_ms", "Iteration", LAB_UNIT_TIME),
-    LAB_FIELD(struct scaling_model, predicted_s, "predicted_ms", "Cost model", LAB_UNIT_TIME),
-    LAB_FIELD(struct scaling_model, error, "leave_one_out_error", "Error", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct scaling_model, memory_mib, "memory_mib", "Memory", LAB_UNIT_MEBIBYTES,
+              .yields = 2),
+    LAB_FIELD(struct scaling_model, iteration_s, "iteration_ms", "Iteration", LAB_UNIT_TIME,
+              .yields = 1),
+    LAB_FIELD(struct scaling_model, predicted_s, "predicted_ms", "Cost model", LAB_UNIT_TIME,
+              .yields = 3),
+    LAB_FIELD(struct scaling_model, error, "leave_one_out_error", "Error", LAB_UNIT_CHANGE,
+              .yields = 3),
 };
 
 static const struct lab_field prediction_fields[] = {
@@ -115,28 +123,37 @@ static const char *doubled(const char *what, const struct lab_stage_series *seri
                           lab_study_setting_number(series->points[last]->runs[0], series->key));
 }
 
-/* "Doubling the depth lowers throughput by 36.8% (from 2) to 46.0% (from 6), each within ±0.4% (95%
- * CI, 5 runs)." False = there aren't two that lower it for certain. */
+#define DOUBLINGS_NAMED 3
+
+/* "Doubling the depth lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12 (95% CI: ±0.4%
+ * each, 5 runs)." Of many, the least and the most. False = there aren't two that lower it for
+ * certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
                           struct lab_str *text) {
-    const struct scaling_doubling *least = doublings, *most = doublings;
+    int least = 0, most = 0, runs = INT32_MAX;
     double reach = 0;
     for (int i = 0; i < count; i++) {
         const struct lab_claim *change = &doublings[i].change;
         if (change->verdict != LAB_CLAIM_YES || change->effect >= 0)
             return false;
-        least = change->effect > least->change.effect ? &doublings[i] : least;
-        most = change->effect < most->change.effect ? &doublings[i] : most;
+        least = change->effect > doublings[least].change.effect ? i : least;
+        most = change->effect < doublings[most].change.effect ? i : most;
+        runs = change->n < runs ? change->n : runs;
         reach = fmax(reach, fmax(change->high - change->effect, change->effect - change->low));
     }
     if (count < 2)
         return false;
-    lab_str_printf(text,
-                   "%sDoubling the %s lowers throughput by %.1f%% (from %g) to %.1f%% (from %g), "
-                   "each within ±%.1f%% (95%% CI, %d runs).",
-                   text->length ? " " : "", what, -100 * least->change.effect, least->from,
-                   -100 * most->change.effect, most->from, lab_words_bound_percent(reach),
-                   least->change.n < most->change.n ? least->change.n : most->change.n);
+    lab_str_printf(text, "%sDoubling the %s lowers throughput:", text->length ? " " : "", what);
+    for (int i = 0, named = 0; i < count; i++)
+        if (count <= DOUBLINGS_NAMED || i == least || i == most)
+            lab_str_printf(text, "%s by %s%.1f%% from %g to %g", named++ ? "," : "",
+                           count <= DOUBLINGS_NAMED ? ""
+                           : i == least             ? "at least "
+                                                    : "at most ",
+                           -100 * doublings[i].change.effect, doublings[i].from,
+                           2 * doublings[i].from);
+    lab_str_printf(text, " (95%% CI: ±%.1f%% each, %d runs).", lab_words_bound_percent(reach),
+                   runs);
     return true;
 }
 
@@ -195,6 +212,23 @@ static void add_action(const struct lab_study_table *study, const struct scaling
 
 /* --- parts --- */
 
+/* "vit32x2x128 and vit32x2x256" */
+static const char *launch_bound(const struct scaling_group *group, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int m = 0; m < group->count; m++) {
+        bool fitted = false;
+        for (int i = 0; i < group->fitted_count; i++)
+            fitted |= group->fitted[i] == &group->models[m];
+        if (!fitted)
+            LAB_ADD(names, count, arena) = group->models[m].name;
+    }
+    LAB_ADD(names, count, arena) = NULL;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, names, "and");
+    return lab_arena_strdup(arena, list.text);
+}
+
 static void add_claims(struct lab_analysis_result *result, const struct scaling_group *group,
                        const struct lab_rows *predictions, struct lab_arena *arena) {
     const struct lab_claim *const claims[] = {
@@ -227,20 +261,22 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     part->answer = make_answer(group, predictions, count, arena);
     for (int i = 0; i < count; i++)
         add_action(study, group, &predictions[i], arena, result);
-    lab_rows_add_table(part, "models", "By model",
-                       &LAB_ROWS(model_fields, group->models, group->count), arena);
+    lab_analysis_hide_columns(
+        lab_rows_add_table(part, "models", "By model",
+                           &LAB_ROWS(model_fields, group->models, group->count), arena),
+        arena);
+    if (group->depths_count + group->widths_count > 0)
+        result->by_point = "Throughput: mean over runs, ± its 95% CI. vs half: throughput against "
+                           "the model of half the depth or width, with its 95% CI.";
     if (count > 0)
         lab_rows_add_table(part, "predictions", "Models that weren't run", &predicted, arena);
-    if (group->left_out > 0)
-        lab_analysis_note(&part->notes, arena, "%d point%s without arithmetic or rate left out.",
-                          group->left_out, group->left_out == 1 ? "" : "s");
+    if (group->left_out)
+        lab_analysis_note(&part->notes, arena, "Not in the cost model: %s (no arithmetic or rate).",
+                          group->left_out);
     if (group->host_s > 0)
-        lab_analysis_note(
-            &part->notes, arena,
-            "%d model%s launch-bound at %s per launch on the host, and not fitted to.",
-            group->count - group->fitted_count,
-            group->count - group->fitted_count == 1 ? " is" : "s are",
-            lab_words_time(group->host_s, arena));
+        lab_analysis_note(&part->notes, arena,
+                          "Not fitted to, as the host's launches bound them: %s.",
+                          launch_bound(group, arena));
     add_claims(result, group, &predicted, arena);
     return 0;
 }

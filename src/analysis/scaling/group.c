@@ -46,6 +46,8 @@ static struct scaling_model make_model(const struct lab_study_point *point) {
         .predicted_s = NAN,
         .predicted_rate = NAN,
         .error = NAN,
+        .half_depth = lab_cell_text(NULL),
+        .half_width = lab_cell_text(NULL),
     };
 }
 
@@ -296,6 +298,21 @@ static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
         group->parameters[p] = claim_parameter(group, (enum scaling_parameter)p, arena);
 }
 
+/* In the models' rows. */
+static void show_doublings(struct scaling_group *group, struct lab_arena *arena) {
+    for (int m = 0; m < group->count; m++) {
+        struct scaling_model *model = &group->models[m];
+        model->half_depth.text = group->depths_count > 0 ? "–" : NULL;
+        model->half_width.text = group->widths_count > 0 ? "–" : NULL;
+        for (int i = 0; i < group->depths_count; i++)
+            if (lab_str_equal(group->depths[i].change.scope[1], model->point->name))
+                model->half_depth.text = lab_claim_short(&group->depths[i].change, arena);
+        for (int i = 0; i < group->widths_count; i++)
+            if (lab_str_equal(group->widths[i].change.scope[1], model->point->name))
+                model->half_width.text = lab_claim_short(&group->widths[i].change, arena);
+    }
+}
+
 struct scaling_group scaling_group_make(const struct lab_study_group *group, bool simulated,
                                         struct lab_arena *arena) {
     struct scaling_group made = {
@@ -313,7 +330,8 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
         if (model.gflop > 0 && model.iteration_s > 0 && model.rate.value > 0)
             made.models[made.count++] = model;
         else
-            made.left_out++;
+            made.left_out = lab_arena_printf(arena, "%s%s%s", made.left_out ? made.left_out : "",
+                                             made.left_out ? ", " : "", model.name);
     }
     LAB_SORT(made.models, made.count, LAB_BY(made.models, gflop), LAB_BY(made.models, name));
     fit_group(&made, arena);
@@ -324,5 +342,6 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
     made.widths_count =
         claim_doublings(&made, &made.width, "scaling.width", "width", &made.widths, arena);
     adjust(&made, arena);
+    show_doublings(&made, arena);
     return made;
 }

@@ -65,6 +65,7 @@ struct scaling_model {
     double iteration_s, predicted_s;
     double predicted_rate;
     double error; /* of the prediction from all other models, as a share; NaN = unknown */
+    struct lab_doc_cell half_depth, half_width; /* throughput against that model's, where it ran */
 };
 
 struct scaling_doubling { /* of depth or width, from one model to another */
@@ -76,7 +77,8 @@ struct scaling_group {
     const char *title; /* "GPU 0, NUMA node 0" */
     const struct lab_study_group *of;
     struct scaling_model *models;
-    int count, left_out;           /* without arithmetic, or without a rate */
+    int count;
+    const char *left_out;          /* names of those without arithmetic or rate; NULL = none */
     struct scaling_model **fitted; /* those that aren't launch-bound */
     int fitted_count;
     struct scaling_cost *costs; /* one for each block; the last of all together */

@@ -126,10 +126,10 @@ LAB_TEST(the_planted_rates_come_back) {
                                "[3.00, 3.00] + max(FLOPs / "
                                "50.0 TFLOP/s [50.0, 50.0], bytes / 700 GB/s [700, 700]) (95% CI, 3 "
                                "runs; R² 1.00; leave-one-out");
-    assert_true(lab_str_starts(result.answer, "Doubling the depth lowers throughput by "));
-    assert_says(result.answer, "% (from 2) to ");
-    assert_says(result.answer,
-                "% (from 6), each within ±0.0% (95% CI, 3 runs). Doubling the width ");
+    assert_true(lab_str_starts(result.answer, "Doubling the depth lowers throughput: by "));
+    assert_says(result.answer, "% from 2 to 4, by ");
+    assert_says(result.by_point, "the model of half the depth or width");
+    assert_says(result.answer, "% from 6 to 12 (95% CI: ±0.0% each, 3 runs). Doubling the width ");
     struct lab_study_work half = work_of(6, 512, false, &given.arena),
                           whole = work_of(12, 512, false, &given.arena);
     assert_near(claim_of(&result, "scaling.depth", "depth 12")->effect,
@@ -217,8 +217,8 @@ LAB_TEST(launch_bound_models_dont_spoil_the_rate) {
     given_models(&given, (struct planted){.noise = 0.002, .repeats = 5, .host_s = 25e-6});
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_true(holds(claim_of(&result, "scaling.compute_rate", ""), FLOPS_PER_S));
-    assert_true(has_note(result.parts[0].notes,
-                         "1 model is launch-bound at 25.0 µs per launch on the host"));
+    assert_true(
+        has_note(result.parts[0].notes, "Not fitted to, as the host's launches bound them: vit"));
     given_end(&given);
 }
 
