@@ -200,7 +200,7 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
 
 const struct lab_analysis lab_analysis_memory = {
     .name = "memory",
-    .summary = "how much memory of the GPUs each label takes",
+    .summary = "how much GPU memory each point or recording takes",
     .description =
         "Recordings by label, the least memory first, compared with the first label. Mean and peak "
         "of each GPU and of all together, next to the sum of the single peaks. A label is a file's "

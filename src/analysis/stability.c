@@ -190,13 +190,12 @@ static void count_in(struct stability *made, struct row *row,
 
 /* "GPU 0"; "GPU 0 of GPUs 0–2" of a gang. */
 static const char *rank_title(const struct lab_study_run *run, int rank, struct lab_arena *arena) {
-    const char **all = NULL;
-    int count = 0;
+    const char **all = lab_arena_alloc(arena, (size_t)run->rank_count + 1, sizeof *all);
     for (int r = 0; r < run->rank_count; r++)
-        LAB_ADD(all, count, arena) = lab_study_device_title(run->ranks[r].device, arena);
-    return count == 1 ? all[0]
-                      : lab_arena_printf(arena, "%s of %s", all[rank],
-                                         lab_words_devices(all, count, arena));
+        all[r] = lab_study_device_title(run->ranks[r].device, arena);
+    return run->rank_count == 1 ? all[0]
+                                : lab_arena_printf(arena, "%s of %s", all[rank],
+                                                   lab_words_devices(all, run->rank_count, arena));
 }
 
 static void add_row(struct stability *made, const struct lab_study_point *point, int rank,

@@ -85,7 +85,7 @@ struct lab_doc_table {
     bool folds;       /* on a terminal, columns that don't fit go below, behind the first again */
     int row_total;    /* how many rows there would be; 0 = these */
     const char *more; /* said below it on a terminal, where columns or rows are left out */
-    /* of a page, which may have no room for all: where the others "are in x.json" */
+    /* of a page, which may have no room for all: where the others are: "in x.json" */
     const char *elsewhere;
 };
 

@@ -94,7 +94,11 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
     const char *verdict = single ? " 1 run per point: no verdict." : "";
     if (bound)
         verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
-    return lab_arena_printf(arena, "%d of %d runs valid: %s to %s.%s", used, study->run_count,
+    const char *valid =
+        used == study->run_count
+            ? lab_arena_printf(arena, "All %d runs are valid", used)
+            : lab_arena_printf(arena, "%d of %d runs are valid", used, study->run_count);
+    return lab_arena_printf(arena, "%s: %s to %s.%s", valid,
                             figure(median(&points[low]), points[low].runs[0], arena),
                             figure(median(&points[high]), points[high].runs[0], arena), verdict);
 }

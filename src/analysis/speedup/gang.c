@@ -175,8 +175,10 @@ static struct lab_effect ratio_of(const struct lab_claim *claim, double over) {
 }
 
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena) {
+    int decimals = value < 0.1 ? 4 : 3;
     return isnan(low) ? lab_words_times(value, low, high, arena)
-                      : lab_arena_printf(arena, "%.3f× [%.3f, %.3f]", value, low, high);
+                      : lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", decimals, value, decimals,
+                                         low, decimals, high);
 }
 
 static const char *grade_of(const struct lab_gang *gang) {

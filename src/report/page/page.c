@@ -304,12 +304,7 @@ static void add_small_print(const struct page_build *build) {
     LAB_AUTO(str, shared);
     if (build->digest) {
         const struct study_digest *digest = build->digest;
-        int done = digest->state_counts[LAB_RUN_DONE],
-            failed = digest->state_counts[LAB_RUN_FAILED];
-        lab_str_printf(&text, "%d of %d runs valid", done - digest->invalid,
-                       digest->study->run_count);
-        if (failed)
-            lab_str_printf(&text, ", %d failed", failed);
+        study_add_counts(digest->study, digest->state_counts, digest->invalid, &text);
         study_add_shared(digest, &shared);
         if (shared.length)
             lab_str_printf(&text, " · %s", lab_doc_escape(shared.text, arena));

@@ -132,7 +132,7 @@ static const char *check_words(const struct making *making, const char *device) 
         return lab_arena_printf(making->arena, "Check %s, which differs in %s", device, differs);
     if (*alike)
         return lab_arena_printf(
-            making->arena, "Inspect or swap %s, whose readings are its peers' (%s)", device, alike);
+            making->arena, "Inspect or swap %s, which reads like its peers (%s)", device, alike);
     return lab_arena_printf(making->arena, "Check clocks, cooling and link of %s", device);
 }
 

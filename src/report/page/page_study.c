@@ -24,7 +24,7 @@ static struct lab_study_info name_metrics(const struct page_build *build) {
 }
 
 static void add_study(const struct page_build *build) {
-    static const char elsewhere[] = "are in runs.csv";
+    static const char elsewhere[] = "in runs.csv";
     struct lab_doc *doc = build->doc;
     const struct study_digest *digest = build->digest;
     if (digest->study->metric_count) {

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "model/setting.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define AXES_MOST 64
@@ -296,7 +297,7 @@ static void merge_settings(struct finder *f) {
         merged[i] = counts[i] == 0 ? "default"
                     : counts[i] <= SETTINGS_NAMED
                         ? merged[i]
-                        : lab_arena_printf(f->arena, "%s and %d more", lead[i], counts[i] - 1);
+                        : lab_arena_printf(f->arena, "%s, … (%d settings)", lead[i], counts[i]);
     f->axes.items[first] =
         (struct study_axis){STUDY_AXIS_SETTINGS, "Settings", merged, NULL, false};
     f->axes.count = first + 1;
@@ -376,6 +377,10 @@ void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str
     else if (axis->kind == STUDY_AXIS_MATRIX)
         lab_str_printf(out, "%s%s%s", axis->bare ? "" : axis->title, axis->bare ? "" : "=",
                        *value ? value : "–");
+    else if (axis->kind == STUDY_AXIS_KEY && strcmp(value, "yes") == 0)
+        lab_str_add(out, axis->title); /* "Compiled" */
+    else if (axis->kind == STUDY_AXIS_KEY && strcmp(value, "no") == 0)
+        lab_str_printf(out, "Not %c%s", tolower((unsigned char)axis->title[0]), axis->title + 1);
     else if (axis->kind != STUDY_AXIS_GPUS)
         lab_str_printf(out, "%s%s %s", axis->title, axis->sizes && axis->sizes[run] > 1 ? "s" : "",
                        value);

@@ -161,7 +161,7 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
 void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study, int rows_most);
 /* The same on paper and on a page; the runs' names are shown as they stand. */
 void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study);
-/* A row for each point, at most so many; the others "are in runs.csv". NULL: rates and intervals
+/* A row for each point, at most so many; the others "in runs.csv". NULL: rates and intervals
  * alone. */
 void study_add_points(struct lab_doc *doc, const struct study_digest *digest, int most,
                       const char *elsewhere);

@@ -319,7 +319,7 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     if (digest.nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
     begin(doc, &digest, "Points");
-    study_add_points(doc, &digest, ROWS_SHOWN, "are in ../results.json");
+    study_add_points(doc, &digest, ROWS_SHOWN, "in ../results.json");
     lab_doc_end(doc);
     study_add_problems(doc, &digest);
     begin(doc, &digest, "Conditions");

@@ -425,7 +425,7 @@ LAB_TEST(page_stays_small) {
     g->study.study.run_count = 60000;
     write_page(g, "html");
     assert_true(g->text.length < 500000);
-    assert_contains(g->text.text, "more are in runs.csv");
+    assert_contains(g->text.text, "more in runs.csv");
     lab_str_clear(&g->text);
     write_page(g, "markdown");
     assert_true(count_lines(g->text.text) < 300);
