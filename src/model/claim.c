@@ -72,6 +72,9 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
         claim->verdict = isnan(claim->low) ? LAB_CLAIM_INCONCLUSIVE : LAB_CLAIM_YES;
     else if (isnan(claim->low) || isnan(claim->high) || isnan(p))
         claim->verdict = LAB_CLAIM_INCONCLUSIVE;
+    else if (claim->difference) /* what of it is negligible is unknown */
+        claim->verdict =
+            beyond_zero && p <= LAB_CLAIM_LEVEL ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
     else if (fabs(claim->effect) > negligible && beyond_zero && p <= LAB_CLAIM_LEVEL)
         claim->verdict = LAB_CLAIM_YES;
     else
@@ -104,11 +107,22 @@ static const char *rounded_up(double share, struct lab_arena *arena) {
     return percent(ceil(1000 * share - 1e-9) / 1000, arena);
 }
 
+/* "12.5%"; of a difference "12.4 points". */
+static const char *amount(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (!claim->difference)
+        return lab_arena_printf(arena, "%s%%", percent(claim->effect, arena));
+    return lab_arena_printf(arena, "%.3g%s%s", fabs(claim->effect), *claim->difference ? " " : "",
+                            claim->difference);
+}
+
 /* Ends in the direction of the effect: of "lower", how much lower at least and at most; an end on
  * the other side has a minus. */
 static const char *interval(const struct lab_claim *claim, struct lab_arena *arena) {
     double least = claim->effect < 0 ? -claim->high : claim->low,
            most = claim->effect < 0 ? -claim->low : claim->high;
+    if (claim->difference)
+        return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", 100 * claim->confidence,
+                                least < 0 ? "−" : "", fabs(least), most);
     return lab_arena_printf(arena, "%.0f%% CI [%s%s, %s]%%", 100 * claim->confidence,
                             least < 0 ? "−" : "", percent(least, arena), percent(most, arena));
 }
@@ -212,9 +226,9 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
                    claim->effect < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher");
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
-        return lab_arena_printf(arena, "%s: %s%% %s %s than %s (%s, %s)", subject,
-                                percent(claim->effect, arena), direction, claim->quantity,
-                                claim->reference, interval(claim, arena), runs(claim, arena));
+        return lab_arena_printf(arena, "%s: %s %s %s than %s (%s, %s)", subject,
+                                amount(claim, arena), direction, claim->quantity, claim->reference,
+                                interval(claim, arena), runs(claim, arena));
     case LAB_CLAIM_NO:
         return lab_arena_printf(
             arena, "No difference larger than %s%% in %s between %s and %s (%s)",
@@ -234,6 +248,17 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
 
 #define INTERVAL_MOST 9 /* ends beyond a factor of ten say nothing but that */
 
+/* "+12.4 [8.1, 16.7]" */
+static const char *short_difference(const struct lab_claim *claim, struct lab_arena *arena) {
+    const char *value = lab_arena_printf(arena, "%+.3g%s%s", claim->effect,
+                                         *claim->difference ? " " : "", claim->difference);
+    if (isnan(claim->low))
+        return lab_arena_printf(arena, "%s, %s", value,
+                                claim->reason ? "inconclusive" : runs(claim, arena));
+    return lab_arena_printf(arena, "%s [%.3g, %.3g]%s", value, claim->low, claim->high,
+                            claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");
+}
+
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->subject[0] && lab_str_equal(claim->subject, claim->reference))
         return "reference";
@@ -250,6 +275,8 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
                                  : lab_arena_printf(arena, "%s%s [%s, %s]", words.value, words.unit,
                                                     words.low, words.high);
     }
+    if (claim->difference)
+        return short_difference(claim, arena);
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
     if (isnan(claim->low))
@@ -272,6 +299,8 @@ struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_aren
     lab_value_set_string(arena, map, "quantity", claim->quantity);
     if (claim->unit)
         lab_value_set_string(arena, map, "unit", claim->unit);
+    if (claim->difference)
+        lab_value_set_string(arena, map, "difference", claim->difference);
     lab_value_set_float(arena, map, "effect", claim->effect);
     lab_value_set_float(arena, map, "low", claim->low);
     lab_value_set_float(arena, map, "high", claim->high);

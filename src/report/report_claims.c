@@ -20,7 +20,7 @@ struct lab_claim *const *lab_report_claims(const struct lab_page *page, struct l
 static const char *effect_text(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "";
-    if (claim->unit || claim->verdict == LAB_CLAIM_NO)
+    if (claim->unit || claim->difference || claim->verdict == LAB_CLAIM_NO)
         return lab_claim_short(claim, arena);
     LAB_AUTO(str, text);
     lab_str_printf(&text, "%+.1f%%", 100 * claim->effect);

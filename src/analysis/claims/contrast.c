@@ -29,7 +29,7 @@ void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study
 
 /* --- estimates --- */
 
-struct estimate {                    /* of the contrast's logarithm */
+struct estimate {                    /* of the contrast's logarithm, or of a difference */
     double value, variance, freedom; /* of the value; NaN = unknown */
 };
 
@@ -37,12 +37,18 @@ static double positive_log(double value) {
     return value > 0 && isfinite(value) ? log(value) : (double)NAN;
 }
 
+/* As it is summed; NaN = it isn't usable. */
+static double scaled(double value, const char *difference) {
+    return !difference ? positive_log(value) : isfinite(value) ? value : (double)NAN;
+}
+
 /* NaN = the run has no usable value. */
-static double log_of(const struct lab_contrast *contrast, const struct lab_study_point *point,
-                     int run, enum lab_study_figure figure) {
-    if (contrast->value)
-        return positive_log(contrast->value(point->runs[run], contrast->context));
-    return positive_log(figure == LAB_STUDY_RATE ? point->rates[run] : point->times_s[run]);
+static double value_of(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                       int run, enum lab_study_figure figure) {
+    double value = contrast->value            ? contrast->value(point->runs[run], contrast->context)
+                   : figure == LAB_STUDY_RATE ? point->rates[run]
+                                              : point->times_s[run];
+    return scaled(value, contrast->difference);
 }
 
 /* The point's value in a block; NaN = there is none. */
@@ -50,7 +56,7 @@ static double in_block(const struct lab_contrast *contrast, const struct lab_stu
                        int block, enum lab_study_figure figure) {
     for (int i = 0; i < point->count; i++)
         if (point->runs[i]->run && point->runs[i]->run->repeat == block)
-            return log_of(contrast, point, i, figure);
+            return value_of(contrast, point, i, figure);
     return NAN;
 }
 
@@ -58,7 +64,7 @@ static int count_values(const struct lab_contrast *contrast, const struct lab_st
                         enum lab_study_figure figure) {
     int count = 0;
     for (int i = 0; i < point->count; i++)
-        count += !isnan(log_of(contrast, point, i, figure));
+        count += !isnan(value_of(contrast, point, i, figure));
     return count;
 }
 
@@ -113,7 +119,7 @@ static struct estimate by_points(const struct lab_contrast *contrast,
         double *logs = lab_arena_alloc(contrast->arena, (size_t)point->count + 1, sizeof *logs);
         size_t n = 0;
         for (int i = 0; i < point->count; i++) {
-            logs[n] = log_of(contrast, point, i, figure);
+            logs[n] = value_of(contrast, point, i, figure);
             n += !isnan(logs[n]);
         }
         double deviation = n > 1 ? lab_stats_stddev(logs, n) : (double)NAN;
@@ -138,7 +144,7 @@ static int needed_runs(const struct estimate *estimate, int n) {
 
 static void set_interval(struct lab_claim *claim, struct estimate estimate) {
     double error = sqrt(estimate.variance), distance = 0;
-    claim->effect = expm1(estimate.value);
+    claim->effect = claim->difference ? estimate.value : expm1(estimate.value);
     if (isnan(error) || isnan(estimate.freedom))
         return;
     if (error > EQUAL) {
@@ -147,8 +153,12 @@ static void set_interval(struct lab_claim *claim, struct estimate estimate) {
     } else { /* nothing varies: what differs does so for certain */
         claim->p = fabs(estimate.value) <= EQUAL ? 1 : 0;
     }
-    claim->low = expm1(estimate.value - distance);
-    claim->high = expm1(estimate.value + distance);
+    claim->low = estimate.value - distance;
+    claim->high = estimate.value + distance;
+    if (!claim->difference) {
+        claim->low = expm1(claim->low);
+        claim->high = expm1(claim->high);
+    }
     claim->confidence = CONFIDENCE;
 }
 
@@ -156,6 +166,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
                                     enum lab_study_figure figure) {
     struct lab_claim claim = lab_claim_none;
     int fewest = contrast->count > 0 ? INT_MAX : 0, blocks;
+    claim.difference = contrast->difference;
     for (int t = 0; t < contrast->count; t++) {
         const struct lab_study_point *point = contrast->terms[t].point;
         int values = count_values(contrast, point, figure);
@@ -174,7 +185,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     else
         claim.n = blocks;
     set_interval(&claim, estimate);
-    claim.needed = needed_runs(&estimate, claim.n);
+    claim.needed = claim.difference ? 0 : needed_runs(&estimate, claim.n);
     lab_claim_judge(&claim, claim.p);
     return claim;
 }
@@ -226,33 +237,40 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
     return claim;
 }
 
-/* Of those that are positive; `ret_count`: how many. */
-static struct estimate mean_of_logs(const double *values, int count, int *ret_count) {
-    LAB_AUTO_FREE double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+/* Of those that are usable; `ret_count`: how many. */
+static struct estimate mean_of_usable(const double *values, int count, const char *difference,
+                                      int *ret_count) {
+    LAB_AUTO_FREE double *kept = lab_mem_resize(NULL, (size_t)count + 1, sizeof *kept);
     *ret_count = 0;
     for (int i = 0; i < count; i++) {
-        logs[*ret_count] = positive_log(values[i]);
-        *ret_count += !isnan(logs[*ret_count]);
+        kept[*ret_count] = scaled(values[i], difference);
+        *ret_count += !isnan(kept[*ret_count]);
     }
-    return mean_of(logs, (size_t)*ret_count);
+    return mean_of(kept, (size_t)*ret_count);
 }
 
-struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
-                                        int other_count) {
+struct lab_claim lab_claim_from_differences(const double *base, int base_count, const double *other,
+                                            int other_count, const char *unit) {
     struct lab_claim claim = lab_claim_none;
     int counts[2];
-    struct estimate a = mean_of_logs(base, base_count, &counts[0]),
-                    b = mean_of_logs(other, other_count, &counts[1]);
+    struct estimate a = mean_of_usable(base, base_count, unit, &counts[0]),
+                    b = mean_of_usable(other, other_count, unit, &counts[1]);
     struct estimate difference = {b.value - a.value, a.variance + b.variance, 1};
+    claim.difference = unit;
     claim.n = counts[0] < counts[1] ? counts[0] : counts[1];
     if (claim.n == 0)
         return claim;
     if (difference.variance > 0)
         difference.freedom = lab_stats_welch_freedom(a.variance, a.freedom, b.variance, b.freedom);
     set_interval(&claim, difference);
-    claim.needed = needed_runs(&difference, claim.n);
+    claim.needed = unit ? 0 : needed_runs(&difference, claim.n);
     lab_claim_judge(&claim, claim.p);
     return claim;
+}
+
+struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
+                                        int other_count) {
+    return lab_claim_from_differences(base, base_count, other, other_count, NULL);
 }
 
 void lab_claim_adjust(struct lab_claim *const *claims, int count) {

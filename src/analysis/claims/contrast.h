@@ -19,10 +19,11 @@
 
 struct lab_contrast { /* {.arena = …} = empty */
     struct lab_arena *arena;
-    /* Any positive value of a run instead of the figure: a bandwidth, a tuned time. NaN = the run
-     * has none. NULL = the figure. */
+    /* Any value of a run instead of the figure: a bandwidth, a tuned time. Positive, but for a
+     * difference. NaN = the run has none. NULL = the figure. */
     double (*value)(const struct lab_study_run *run, const void *context);
     const void *context;
+    const char *difference; /* of claim.h: values may be 0 or below; NULL = ratios */
     struct lab_contrast_term {
         const struct lab_study_point *point;
         double weight;
@@ -60,6 +61,9 @@ struct lab_claim lab_claim_from_amounts(const double *values, int count, const c
  * of the mean logarithms. NaN = there is none. One value on a side: an effect without interval. */
 struct lab_claim lab_claim_from_samples(const double *base, int base_count, const double *other,
                                         int other_count);
+/* The same of values that may be 0 or below: Welch's interval of the difference in that unit. */
+struct lab_claim lab_claim_from_differences(const double *base, int base_count, const double *other,
+                                            int other_count, const char *unit);
 
 /* Verdicts of a family hold together: the share of false ones among YES stays below
  * LAB_CLAIM_LEVEL (Benjamini and Hochberg). All comparisons that answer one question are one. */

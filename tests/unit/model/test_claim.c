@@ -94,6 +94,34 @@ LAB_TEST(json_has_numbers_and_no_prose) {
         "\"scope\": [\"gpu0_numa0\", \"gpu0_numa2\"], \"simulated\": true}");
 }
 
+/* Of values that may be 0 or below: the difference, in the metric's unit. */
+LAB_TEST(a_difference_is_said_in_its_unit) {
+    static const struct {
+        const char *unit;
+        double effect, low, high, p;
+        enum lab_claim_verdict verdict;
+        const char *sentence, *brief;
+    } cases[] = {
+        {"", 12.4, 8.1, 16.7, 0.01, LAB_CLAIM_YES,
+         "adam: 12.4 higher reward than sgd (95% CI [8.1, 16.7], 3 runs each)",
+         "+12.4 [8.1, 16.7]"},
+        {"nats", -0.004, -0.006, -0.002, 0.01, LAB_CLAIM_YES,
+         "adam: 0.004 nats lower reward than sgd (95% CI [0.002, 0.006], 3 runs each)",
+         "-0.004 nats [-0.006, -0.002]"},
+        {"", 0.001, -0.002, 0.004, 0.5, LAB_CLAIM_INCONCLUSIVE,
+         "adam and sgd: reward inconclusive (3 runs each)", "+0.001 [-0.002, 0.004], inconclusive"},
+    };
+    for (int i = 0; i < 3; i++) {
+        struct lab_claim claim =
+            lab_claim_named(given(cases[i].effect, cases[i].low, cases[i].high, cases[i].p, 3),
+                            "metrics.setting", "adam", "sgd", "reward");
+        claim.difference = cases[i].unit;
+        lab_claim_judge(&claim, cases[i].p);
+        expect(claim, cases[i].verdict, cases[i].sentence);
+        assert_string_equal(lab_claim_short(&claim, &test_arena), cases[i].brief);
+    }
+}
+
 LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
     struct lab_claim claim = given(52.1e12, 51.3e12, 52.9e12, NAN, 30);
     claim.subject = "GPU 0";
