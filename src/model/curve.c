@@ -54,6 +54,15 @@ static void add_finite(struct lab_curve *curve, double step, double value) {
     curve->finite++;
 }
 
+/* The step since the run began. A step below half of the last one restarts: a new epoch. */
+static double count_on(struct lab_curve *curve, double step) {
+    if (step >= 0 && step < curve->last_step / 2)
+        curve->step_before += curve->last_step + curve->stride - step;
+    else if (step > curve->last_step)
+        curve->stride = step - curve->last_step;
+    return curve->step_before + step;
+}
+
 void lab_curve_add(struct lab_curve *curve, double step, double time_s, double value,
                    struct lab_arena *arena) {
     struct lab_curve_point *points = curve->points;
@@ -61,14 +70,16 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
         points = begin(curve, arena);
     bool finite = isfinite(value);
     double kept = finite ? value : (double)NAN;
-    curve->stepped &= !isnan(step) && !(step < curve->last_step);
+    double before = curve->last_step + curve->step_before, counted = count_on(curve, step);
+    curve->stepped &= !isnan(step) && !(counted < before);
+    curve->arrivals += curve->values == 0 || time_s != curve->last_time_s;
     if (finite)
         add_finite(curve, step, value);
     curve->values++;
     curve->last = value;
     curve->last_step = step;
     curve->last_time_s = time_s;
-    struct lab_curve_point point = {step, time_s, kept, kept, kept, 1, finite};
+    struct lab_curve_point point = {counted, time_s, kept, kept, kept, 1, finite};
     int last = curve->count - 1;
     if (last >= 0 && points[last].count < curve->share) {
         points[last] = merge(&points[last], &point);
@@ -77,6 +88,11 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
     if (curve->count == LAB_CURVE_POINTS)
         halve(curve, points);
     points[curve->count++] = point;
+}
+
+bool lab_curve_is_buffered(const struct lab_curve *curve) {
+    enum { VALUES_LEAST = 8, PER_ARRIVAL = 4 };
+    return curve->values >= VALUES_LEAST && curve->arrivals * PER_ARRIVAL <= curve->values;
 }
 
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x) {

@@ -13,7 +13,7 @@
 #define LAB_CURVE_POINTS 512 /* at most; even */
 
 struct lab_curve_point {
-    double step;   /* mean; NaN = some are unknown */
+    double step;   /* mean, counted on where they restart; NaN = some are unknown */
     double time_s; /* mean, since the run began */
     double value;  /* mean of those that are finite; NaN = none is */
     double low, high;
@@ -31,12 +31,19 @@ struct lab_curve { /* {0} = empty */
     double step_least, step_most; /* where least and most were; NaN = unknown */
     double last, last_step;       /* whatever it is */
     double last_time_s;
-    bool stepped; /* every value has a step, none smaller than the one before */
+    bool stepped; /* every value has a step, none smaller than the one before, counted on */
+    /* Programs count the steps of each epoch from 0, say: what is added to them, and the last
+     * distance between two. */
+    double step_before, stride;
+    int64_t arrivals; /* times at which values came: few where the program buffers its output */
 };
 
 /* The value may be infinite or not a number: that counts, and nothing else. */
 void lab_curve_add(struct lab_curve *curve, double step, double time_s, double value,
                    struct lab_arena *arena);
+
+/* Whether its values came in blocks, so that their times are those of the blocks. */
+bool lab_curve_is_buffered(const struct lab_curve *curve);
 
 /* Between its points; NaN before the first and after the last. `over_time`: x is time_s. */
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x);

@@ -79,6 +79,32 @@ LAB_TEST(steps_that_go_back_are_none) {
     }
 }
 
+/* Given epochs that each count from 0, then steps are counted on. */
+LAB_TEST(steps_that_restart_are_counted_on) {
+    static const double said[] = {0, 10, 20, 0, 10, 20, 5, 15},
+                        counted[] = {0, 10, 20, 30, 40, 50, 60, 70};
+    LAB_AUTO(arena, arena);
+    struct lab_curve curve = {0};
+    for (int i = 0; i < 8; i++)
+        lab_curve_add(&curve, said[i], i, 1, &arena);
+    assert_true(curve.stepped);
+    for (int i = 0; i < 8; i++)
+        assert_float_equal(curve.points[i].step, counted[i], 0);
+    assert_float_equal(curve.last_step, 15, 0); /* as it was printed */
+}
+
+/* Values of one time are a block: from 8 values on, 4 or more at a time. */
+LAB_TEST(blocks_are_noticed) {
+    static const int cases[][3] = {{7, 7, 0}, {8, 8, 1}, {40, 4, 1}, {40, 3, 0}, {40, 1, 0}};
+    for (int c = 0; c < 5; c++) {
+        LAB_AUTO(arena, arena);
+        struct lab_curve curve = {0};
+        for (int i = 0; i < cases[c][0]; i++)
+            lab_curve_add(&curve, i, i / cases[c][1], 1, &arena);
+        assert_int_equal(lab_curve_is_buffered(&curve), cases[c][2]);
+    }
+}
+
 LAB_TEST(curves_are_kept_by_name_and_rank) {
     LAB_AUTO(arena, arena);
     struct lab_metric_curves curves = {.arena = &arena};
