@@ -7,6 +7,7 @@
 #include "machine/machine.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
 #define OWN_MAX 16
 
@@ -98,6 +99,12 @@ static int thread_count(const struct lab_rank *rank, int ranks) {
     return allowed.count > ranks ? allowed.count / ranks : 1;
 }
 
+/* Python prints to a pipe in blocks of 8 KiB: the values of a block would all have its time. */
+static void set_unbuffered(struct variables *v) {
+    if (!getenv("PYTHONUNBUFFERED"))
+        set(v, "PYTHONUNBUFFERED", "1");
+}
+
 static void set_ranks(struct variables *v, const struct lab_rank *rank, bool cuda) {
     set_int(v, "RANK", rank->index);
     /* programs index the GPUs that they see by it, and see only theirs */
@@ -158,6 +165,7 @@ const char **command_environment(const struct command_config *config, const stru
                           0};
     set_cuda(&v, rank);
     set_int(&v, "OMP_NUM_THREADS", thread_count(rank, ranks));
+    set_unbuffered(&v);
     if (rank->gang)
         clear_ranks(&v);
     else if (ranks > 1)

@@ -143,6 +143,11 @@ LAB_TEST(variables_say_where_a_program_runs) {
     assert_string_equal(variable("GPULAB_RUN_ID", &config), ""); /* not another gpulab's */
     assert_string_equal(variable("GPULAB_NUMA_NODE", &config), "");
     assert_null(variable("RANK", &config));
+    unsetenv("PYTHONUNBUFFERED");
+    assert_string_equal(variable("PYTHONUNBUFFERED", &config), "=1");
+    setenv("PYTHONUNBUFFERED", "", 1); /* the user's */
+    assert_null(variable("PYTHONUNBUFFERED", &config));
+    unsetenv("PYTHONUNBUFFERED");
 
     rank = (struct lab_rank){
         .ref = &ref, .numa_node = 1, .index = 1, .count = 2, .run_id = "r", .folder = "/f"};
