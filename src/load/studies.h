@@ -35,7 +35,7 @@ int lab_studies_read(const char *const *words, int count, unsigned needs, struct
  * Studies of one kind (`option`) as one table, in place: each one's blocks follow those of the one
  * that began before it. Studies with different labels, or of different programs, are not pooled.
  * LAB_ERR_USER where they ran on different machines, or a point of one name ran with different
- * settings; it says which.
+ * settings; it says which. Likewise where one label is given to several that are not pooled.
  */
 int lab_studies_pool(struct lab_study_table *tables, int *count, struct lab_arena *arena,
                      struct lab_err *err);

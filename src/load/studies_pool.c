@@ -100,6 +100,13 @@ static void add_runs(struct lab_study_table *whole, const struct lab_study_table
         kept[i].repeat += block;
         run->run = &kept[i];
     }
+    size_t failed = (size_t)(whole->failed_count + more->failed_count) + 1;
+    struct lab_study_run *all = lab_arena_alloc(arena, failed, sizeof *all);
+    for (int i = 0; whole->failed && i < whole->failed_count; i++)
+        all[i] = whole->failed[i];
+    for (int i = 0; more->failed && i < more->failed_count; i++)
+        all[whole->failed_count + i] = more->failed[i];
+    whole->failed = whole->failed && more->failed ? all : NULL;
     whole->planned_count += more->planned_count;
     whole->failed_count += more->failed_count;
     whole->invalid_count += more->invalid_count;
@@ -160,6 +167,18 @@ static int64_t began_ns(const struct lab_study_table *table) {
     return table->run_count ? table->runs[0].run->start_wall_ns : INT64_MAX;
 }
 
+/* One label for studies that can't be pooled would mix them. */
+static int check_labels(const struct lab_study_table *tables, int count, struct lab_err *err) {
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < i && tables[i].label; k++)
+            if (lab_str_equal(tables[k].label, tables[i].label))
+                return lab_err_set(err, LAB_ERR_USER,
+                                   "label '%s' is given to %s and %s, which ran different "
+                                   "programs or studies: give each a label of its own",
+                                   tables[i].label, tables[k].folder, tables[i].folder);
+    return 0;
+}
+
 int lab_studies_pool(struct lab_study_table *tables, int *count, struct lab_arena *arena,
                      struct lab_err *err) {
     int kept = 0;
@@ -183,5 +202,5 @@ int lab_studies_pool(struct lab_study_table *tables, int *count, struct lab_aren
         merge(first, &second, arena);
     }
     *count = kept;
-    return 0;
+    return check_labels(tables, kept, err);
 }

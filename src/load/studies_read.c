@@ -245,19 +245,25 @@ static int read_metrics(const struct reading *reading, struct lab_study_run *run
     return 0;
 }
 
-static int read_run(const struct reading *reading, const struct lab_run *kept,
-                    struct lab_study_run *run, struct lab_err *err) {
-    struct lab_arena *arena = reading->arena;
+/* What it was to run. */
+static struct lab_study_run describe_run(const struct reading *reading,
+                                         const struct lab_run *kept) {
     struct lab_results_asked asked;
-    lab_results_asked(kept, arena, &asked);
-    *run = (struct lab_study_run){.run = kept,
+    lab_results_asked(kept, reading->arena, &asked);
+    return (struct lab_study_run){.run = kept,
                                   .options = asked.options,
                                   .test = asked.test,
                                   .result = lab_run_result(kept),
                                   .model = kept->label,
-                                  .point = lab_study_file_point(kept, arena),
+                                  .point = lab_study_file_point(kept, reading->arena),
+                                  .phase = phase_of(&asked),
                                   .rate = kept->rate};
-    run->phase = phase_of(&asked);
+}
+
+static int read_run(const struct reading *reading, const struct lab_run *kept,
+                    struct lab_study_run *run, struct lab_err *err) {
+    struct lab_arena *arena = reading->arena;
+    *run = describe_run(reading, kept);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
     lab_studies_work(kept->workload, run->options, arena, &run->work, NULL);
     if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)
@@ -308,10 +314,12 @@ static int read_runs(struct reading *reading, struct lab_err *err) {
                   LAB_BY(*runs, number));
     table->planned_count = file->run_count;
     table->runs = lab_arena_alloc(reading->arena, count + 1, sizeof *table->runs);
+    table->failed = lab_arena_alloc(reading->arena, count + 1, sizeof *table->failed);
     for (size_t i = 0; i < count; i++) {
         for (int k = 0; k < runs[i]->rank_count; k++)
             table->simulated |= lab_str_starts(runs[i]->ranks[k].device, "sim:");
-        table->failed_count += runs[i]->state == LAB_RUN_FAILED;
+        if (runs[i]->state == LAB_RUN_FAILED)
+            table->failed[table->failed_count++] = describe_run(reading, runs[i]);
         if (runs[i]->state != LAB_RUN_DONE)
             continue;
         table->invalid_count += !runs[i]->valid;
