@@ -64,6 +64,8 @@ struct lab_analysis_result {
     int column_count;
     struct lab_analysis_part *parts;
     int part_count;
+    /* what reports of a study show instead of its points' rates; NULL = those */
+    const struct lab_doc_table *overview;
     bool simulated;           /* some figure is: the word stands in every heading */
     const char *const *notes; /* about the whole; NULL-terminated */
     /* what was found, the headline first; all else says the same in other words */

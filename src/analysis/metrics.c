@@ -4,7 +4,6 @@
  */
 #include "analysis/metrics/metrics.h"
 #include "analysis/analysis_words.h"
-#include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 
 #include "base/list.h"
@@ -29,34 +28,9 @@ static const struct lab_option metrics_options[] = {
     {NULL},
 };
 
-/* --- which metric counts --- */
-
 const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena) {
     return *metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
                          : metric->name;
-}
-
-static int place_of(const struct metrics_metric *metric) {
-    return lab_metric_name_place(metric->name, metric->unit);
-}
-
-int metrics_objective(struct metrics_metric *metrics, int count, const char *asked) {
-    int best = -1;
-    size_t length = 0;
-    enum lab_direction better = LAB_DIRECTION_NONE;
-    if (asked && lab_metric_objective_read(asked, &length, &better, NULL) < 0)
-        return -1;
-    for (int i = 0; i < count; i++) {
-        if (asked && strlen(metrics[i].name) == length &&
-            strncasecmp(metrics[i].name, asked, length) == 0) {
-            metrics[i].better = better == LAB_DIRECTION_NONE ? metrics[i].better : better;
-            return i;
-        }
-        if (!asked && metrics[i].better != LAB_DIRECTION_NONE &&
-            (best < 0 || place_of(&metrics[i]) < place_of(&metrics[best])))
-            best = i;
-    }
-    return best;
 }
 
 /* --- what they reported --- */
@@ -117,13 +91,9 @@ double metrics_run_value(const struct lab_study_run *run, const struct metrics_m
     return metric->rate ? least : count ? sum / count : (double)NAN;
 }
 
-static double contrast_value(const struct lab_study_run *run, const void *metric) {
-    return metrics_run_value(run, metric);
-}
-
-static bool is_lost(const struct lab_study_run *run, const struct metrics_metric *metric) {
+static bool reports(const struct lab_study_run *run, const struct metrics_metric *metric) {
     for (int i = 0; i < run->metric_count; i++)
-        if (lab_str_equal(run->metrics[i].name, metric->name) && !isfinite(run->metrics[i].value))
+        if (lab_str_equal(run->metrics[i].name, metric->name))
             return true;
     return false;
 }
@@ -157,7 +127,6 @@ static struct metrics_value describe(const struct metrics_setting *setting, bool
     for (int i = 0; i < point->count; i++) {
         values[count] = metrics_run_value(point->runs[i], metric);
         count += !isnan(values[count]);
-        made.lost += is_lost(point->runs[i], metric);
     }
     made.runs = (int)count;
     made.cell = metrics_cell(values, (int)count, arena);
@@ -167,95 +136,7 @@ static struct metrics_value describe(const struct metrics_setting *setting, bool
     return made;
 }
 
-/* --- comparisons --- */
-
-static double *values_of(const struct metrics_setting *setting, const struct metrics_metric *metric,
-                         struct lab_arena *arena) {
-    double *values = lab_arena_alloc(arena, (size_t)setting->point.count, sizeof *values);
-    for (int i = 0; i < setting->point.count; i++)
-        values[i] = metrics_run_value(setting->point.runs[i], metric);
-    return values;
-}
-
-#define COPIED "the repeats are identical: vary the seed, e.g. with --seed {repeat}"
-#define EQUAL  "all repeats have the same value"
-
-static bool is_constant(const struct metrics_setting *setting,
-                        const struct metrics_metric *metric) {
-    const struct lab_study_point *point = &setting->point;
-    for (int i = 1; i < point->count; i++)
-        if (metrics_run_value(point->runs[i], metric) != metrics_run_value(point->runs[0], metric))
-            return false;
-    return true;
-}
-
-/* Copies of one run repeat nothing, and neither does a value that never varies: an interval of no
- * width would decide anything. A machine that is simulated without noise is as sure as that. */
-static void withhold_copied(const struct metrics_setting *base, const struct metrics_setting *other,
-                            const struct metrics_metric *metric, struct lab_claim *claim) {
-    bool copied = (base->copied || other->copied) && !metric->rate;
-    if (claim->n < 2 || (base->study->simulated && other->study->simulated))
-        return;
-    if (copied || (is_constant(base, metric) && is_constant(other, metric)))
-        lab_claim_withhold(claim, copied ? COPIED : EQUAL);
-}
-
-/* Repeats of one study are blocks; those of two have nothing in common. */
-static struct lab_claim contrast(const struct metrics_setting *base,
-                                 const struct metrics_setting *other,
-                                 const struct metrics_metric *metric, const char *kind,
-                                 struct lab_arena *arena) {
-    struct lab_claim claim;
-    if (base->study == other->study) {
-        struct lab_contrast pair = {.arena = arena, .value = contrast_value, .context = metric};
-        lab_contrast_add_pair(&pair, &base->point, &other->point, 1);
-        claim = lab_claim_estimate(&pair, LAB_STUDY_RATE);
-    } else {
-        claim = lab_claim_from_samples(values_of(base, metric, arena), base->point.count,
-                                       values_of(other, metric, arena), other->point.count);
-        lab_claim_add_scope(&claim, base->name, arena);
-        lab_claim_add_scope(&claim, other->name, arena);
-    }
-    withhold_copied(base, other, metric, &claim);
-    return lab_claim_named(claim, kind, other->name, base->name, metric->name);
-}
-
-/* Values are in the planned order: the first one is the reference. */
-static void compare(struct metrics_metric *metric, struct lab_arena *arena) {
-    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count, sizeof *claims);
-    double most = 0;
-    for (int i = 0; i < metric->count; i++) {
-        struct metrics_value *value = &metric->values[i];
-        value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
-                                        metric->values[0].name, metric->name);
-        if (i > 0 && metric->better != LAB_DIRECTION_NONE)
-            value->change = contrast(metric->values[0].setting, value->setting, metric,
-                                     "metrics.setting", arena);
-        claims[i] = &value->change;
-    }
-    lab_claim_adjust(claims, metric->count);
-    bool known = metric->better != LAB_DIRECTION_NONE;
-    for (int i = 1; i < metric->count; i++) {
-        const struct lab_claim *change = &metric->values[i].change;
-        known &= change->verdict == LAB_CLAIM_YES || change->verdict == LAB_CLAIM_NO;
-        if (metrics_is_gain(metric, change) && fabs(change->effect) > most) {
-            most = fabs(change->effect);
-            metric->best = metric->values[i].name;
-        }
-    }
-    if (!metric->best && known)
-        metric->best = metric->values[0].name;
-}
-
-/* The best value against the next: whether the choice matters. */
-static void compare_lead(struct metrics_metric *metric, struct lab_arena *arena) {
-    LAB_SORT(metric->values, metric->count,
-             LAB_LIST_KEY(metric->values, value, metric->better == LAB_DIRECTION_HIGHER));
-    metric->lead = lab_claim_none;
-    if (metric->count > 1 && metric->better != LAB_DIRECTION_NONE)
-        metric->lead = contrast(metric->values[1].setting, metric->values[0].setting, metric,
-                                "metrics.best", arena);
-}
+/* --- metrics --- */
 
 /* As a study says, or by the metric's name. */
 static enum lab_direction better_of(const char *name, const struct metrics_settings *settings) {
@@ -268,11 +149,20 @@ static enum lab_direction better_of(const char *name, const struct metrics_setti
 static void add_values(struct metrics_metric *metric, const struct metrics_settings *settings,
                        struct lab_arena *arena) {
     for (int i = 0; i < settings->count; i++) {
-        struct metrics_value value = describe(&settings->items[i], settings->of_gpu, metric, arena);
-        metric->lost += value.lost;
+        const struct metrics_setting *setting = &settings->items[i];
+        struct metrics_value value = describe(setting, settings->of_gpu, metric, arena);
+        int reported = 0;
+        for (int r = 0; r < setting->point.count; r++) {
+            reported += reports(setting->point.runs[r], metric);
+            metric->differs |= metrics_run_value(setting->point.runs[r], metric) <= 0;
+        }
+        metric->reported += reported;
+        metric->reported_by += reported > 0;
+        metric->lost += metrics_lost(setting, metric);
         if (value.runs > 0)
             LAB_ADD(metric->values, metric->count, arena) = value;
     }
+    metric->start = metrics_start(metric);
 }
 
 static struct metrics_metric make_metric(const struct lab_study_metric *said,
@@ -301,20 +191,26 @@ static struct metrics_metric make_own(const struct metrics_settings *settings,
     return metric;
 }
 
+/* Those that some run has a value of come first; `ret_valued`: how many. The others diverged in all
+ * runs. */
 static int find_metrics(const struct metrics_settings *settings, struct lab_arena *arena,
-                        struct metrics_metric **ret_metrics) {
-    struct metrics_metric *metrics = NULL;
-    int count = 0;
+                        struct metrics_metric **ret_metrics, int *ret_valued) {
+    struct metrics_metric *metrics = NULL, *lost = NULL;
+    int count = 0, lost_count = 0;
     for (int i = 0; i < settings->count; i++)
         for (int r = 0; r < settings->items[i].point.count; r++) {
             const struct lab_study_run *run = settings->items[i].point.runs[r];
             for (int m = 0; m < run->metric_count; m++) {
                 const struct lab_study_metric *said = &run->metrics[m];
-                if (count == METRICS_MOST || LAB_FIND(metrics, count, name, said->name) >= 0)
+                if (count + lost_count == METRICS_MOST ||
+                    LAB_FIND(metrics, count, name, said->name) >= 0 ||
+                    LAB_FIND(lost, lost_count, name, said->name) >= 0)
                     continue;
                 struct metrics_metric metric = make_metric(said, settings, arena);
                 if (metric.count > 0)
                     LAB_ADD(metrics, count, arena) = metric;
+                else
+                    LAB_ADD(lost, lost_count, arena) = metric;
             }
         }
     if (count == 0 && settings->of_workload) {
@@ -322,13 +218,16 @@ static int find_metrics(const struct metrics_settings *settings, struct lab_aren
         if (metric.count > 0)
             LAB_ADD(metrics, count, arena) = metric;
     }
+    *ret_valued = count;
+    for (int i = 0; i < lost_count; i++)
+        LAB_ADD(metrics, count, arena) = lost[i];
     *ret_metrics = metrics;
     return count;
 }
 
 static void note_lost(struct lab_analysis_result *result, const struct metrics_metric *metric,
                       struct lab_arena *arena) {
-    if (metric->lost > 0)
+    if (metric->lost > 0 && metric->count > 0)
         lab_analysis_note(&result->notes, arena,
                           "%s ended as NaN or infinite in %d run%s, left out of its values.",
                           metric->name, metric->lost, metric->lost == 1 ? "" : "s");
@@ -353,12 +252,13 @@ static void add_part(struct lab_analysis_result *result, const struct metrics_se
     const struct metrics_metric *metric = &metrics[index];
     struct lab_analysis_part *part = lab_analysis_add_part(result, metric->name, arena);
     struct lab_rows rows = LAB_ROWS(value_fields, metric->values, metric->count);
+    bool directed = metric->better != LAB_DIRECTION_NONE;
     if (chosen)
-        metrics_add_summary(part, settings, metrics, count,
-                            metric->better == LAB_DIRECTION_NONE ? -1 : index, arena);
-    rows.field_count -= metric->better == LAB_DIRECTION_NONE; /* no change: the last one */
-    lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
-    part->answer = metrics_answer(metric, settings, arena);
+        metrics_add_summary(part, settings, metrics, count, directed ? index : -1, arena);
+    rows.field_count -= !directed; /* no change: the last one */
+    if (!chosen || !directed)      /* else the summary has it */
+        lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
+    part->answer = metrics_answer(metric, settings, chosen, arena);
     LAB_PART_FIGURES(part, metric_fields, metric, arena);
     note_lost(result, metric, arena);
 }
@@ -372,40 +272,44 @@ static bool is_same_pair(const struct lab_claim *a, const struct lab_claim *b) {
 /* Of the objective: the one that the answer states comes first. */
 static void add_claims(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        struct lab_arena *arena) {
-    const struct lab_claim *lead = &metric->lead, *stated = NULL;
-    bool leads = metrics_is_gain(metric, lead);
-    for (int i = 0; i < metric->count; i++)
-        if (!leads && metric->values[i].name == metric->best &&
-            metric->values[i].change.verdict == LAB_CLAIM_YES)
-            stated = &metric->values[i].change;
-    stated = stated || leads ? stated : metrics_certain_loss(metric);
+    const struct lab_claim *lead = &metric->lead,
+                           *stated = metric->best ? lead : metrics_worst(metric);
     if (stated)
         lab_analysis_add_claim(result, stated, arena);
-    if (lead->verdict != LAB_CLAIM_NOT_TESTED && !(stated && is_same_pair(lead, stated)))
+    if (stated != lead && lead->verdict != LAB_CLAIM_NOT_TESTED &&
+        !(stated && is_same_pair(lead, stated)))
         lab_analysis_add_claim(result, lead, arena);
     for (int i = 0; i < metric->count; i++) {
         const struct lab_claim *change = &metric->values[i].change;
-        if (change != stated && change->verdict != LAB_CLAIM_NOT_TESTED &&
-            (stated || !is_same_pair(change, lead)))
+        if (change->verdict != LAB_CLAIM_NOT_TESTED && !is_same_pair(change, lead) &&
+            !(stated && is_same_pair(change, stated)))
             lab_analysis_add_claim(result, change, arena);
     }
 }
 
-/* What to use: the setting that the answer names. */
+#define DIVERGED                                                                                   \
+    "Lower the learning rate, clip gradients or use bf16 or fp32; check the input for NaN"
+
+/* What to use: the settings that the answer names. */
 static void add_action(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        struct lab_arena *arena) {
-    const struct metrics_value *use =
-        metrics_is_gain(metric, &metric->lead) ? metric->values : NULL;
-    for (int i = 0; metric->values && i < metric->count && !use; i++)
-        if (metric->values[i].name == metric->best &&
-            metric->values[i].change.verdict == LAB_CLAIM_YES)
-            use = &metric->values[i];
-    if (!use && metrics_withheld(metric))
-        result->action = lab_words_capital(metrics_withheld(metric), arena);
-    if (!use)
-        return;
-    result->action = lab_arena_printf(arena, "Use %s", use->name);
-    result->command = metrics_command(use->setting, arena);
+    if (metric->count == 0) {
+        result->action = DIVERGED;
+    } else if (metric->best) {
+        result->action = lab_arena_printf(arena, "Use %s", metric->best);
+        result->command = metrics_command(metric->values[0].setting, arena);
+    } else {
+        result->action = metrics_choice(metric, arena);
+        if (!result->action && metrics_withheld(metric))
+            result->action = lab_words_capital(metrics_withheld(metric), arena);
+    }
+}
+
+static bool has_energy(const struct metrics_settings *settings) {
+    for (int i = 0; i < settings->count; i++)
+        if (!isnan(metrics_energy(settings->items[i].point.runs[0])))
+            return true;
+    return false;
 }
 
 static bool is_repeated(const struct metrics_settings *settings) {
@@ -415,49 +319,48 @@ static bool is_repeated(const struct metrics_settings *settings) {
     return false;
 }
 
-static int refuse(const struct metrics_metric *metrics, int count, const char *asked,
-                  struct lab_err *err) {
-    LAB_AUTO(str, names);
-    size_t length;
-    enum lab_direction better;
-    if (lab_metric_objective_read(asked, &length, &better, err) < 0)
-        return -1;
-    for (int i = 0; i < count; i++)
-        lab_str_printf(&names, "%s%s", i ? ", " : "", metrics[i].name);
-    return lab_err_set(err, LAB_ERR_USER,
-                       "no run reported '%s', which settings are chosen by; "
-                       "there are: %s",
-                       asked, names.text);
-}
-
-/* The objective's part first, in the order of the others. */
+/* The objective's part first, in the order of the others; of those that diverged in all runs, the
+ * objective's alone. */
 static void add_parts(struct lab_analysis_result *result, const struct metrics_settings *settings,
-                      struct metrics_metric *metrics, int count, int first,
+                      struct metrics_metric *metrics, int valued, int first,
                       struct lab_arena *arena) {
-    for (int i = 0; i < count; i++) {
-        compare(&metrics[i], arena);
-        compare_lead(&metrics[i], arena);
-    }
-    for (int i = 0; i < count; i++) {
-        int index = i == 0 ? first : i <= first ? i - 1 : i;
-        add_part(result, settings, metrics, count, index, i == 0, arena);
-    }
+    for (int i = 0; i < valued; i++)
+        metrics_compare(&metrics[i], arena);
+    add_part(result, settings, metrics, valued, first, true, arena);
+    for (int i = 0; i < valued; i++)
+        if (i != first)
+            add_part(result, settings, metrics, valued, i, false, arena);
+    if (!metrics[first].own && metrics[first].better != LAB_DIRECTION_NONE)
+        result->overview = result->parts[0].tables;
 }
 
 /* What is said of the objective, or of the first metric where there is none. */
 static void add_answer(struct lab_analysis_result *result, const struct metrics_settings *settings,
                        const struct metrics_metric *metric, struct lab_arena *arena) {
-    const char *energy =
-        metric->better == LAB_DIRECTION_NONE ? NULL : metrics_energy_words(metric, arena);
-    result->answer = metrics_answer(metric, settings, arena);
-    if (energy)
-        result->answer = lab_arena_printf(arena, "%s %s", result->answer, energy);
+    struct lab_claim energy = lab_claim_none;
+    if (metric->better != LAB_DIRECTION_NONE)
+        energy = metrics_energy_claim(metric, arena);
+    result->answer = lab_arena_printf(arena, "%s%s", metrics_answer(metric, settings, true, arena),
+                                      metrics_lost_words(metric, settings, arena));
     add_claims(result, metric, arena);
+    if (energy.verdict == LAB_CLAIM_YES) {
+        result->answer =
+            lab_arena_printf(arena, "%s %s.", result->answer, lab_claim_sentence(&energy, arena));
+        lab_analysis_add_claim(result, &energy, arena);
+    }
     add_action(result, metric, arena);
     if (is_repeated(settings))
         lab_analysis_note(&result->notes, arena,
                           "Values are geometric means over runs (plain ones where some aren't "
                           "positive); ± is the farther end of the 95%% interval.");
+    if (metrics_gains_from_start(metric) && isfinite(metric->start) && has_energy(settings))
+        lab_analysis_note(&result->notes, arena,
+                          "Per kJ: from %.3g, the mean first value over settings.", metric->start);
+    if (settings->again > 0)
+        lab_analysis_note(&result->notes, arena,
+                          "%d run%s another study's repeat value for value (the same seed): "
+                          "counted once.",
+                          settings->again, settings->again == 1 ? " is" : "s are");
 }
 
 static int metrics_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
@@ -468,7 +371,7 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     bool simulated = false, typed = asked != NULL;
     struct metrics_settings settings = metrics_settings_make(input, arena);
     struct metrics_metric *metrics;
-    int count = find_metrics(&settings, arena, &metrics);
+    int valued, count = find_metrics(&settings, arena, &metrics, &valued);
     for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         asked = asked ? asked : study->objective;
@@ -479,20 +382,23 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
         "No run reported a number: experiment.metrics.patterns sets how they are read.";
     if (count == 0)
         return 0;
-    int objective = metrics_objective(metrics, count, asked);
+    int objective = metrics_objective(metrics, count, &settings, asked);
     bool missing = asked && objective < 0;
     if (missing && typed)
-        return refuse(metrics, count, asked, err);
-    int first = missing ? metrics_objective(metrics, count, NULL) : objective;
+        return metrics_refuse_objective(metrics, count, asked, err);
+    int first = missing ? metrics_objective(metrics, count, &settings, NULL) : objective;
     first = first < 0 ? 0 : first;
-    add_parts(result, &settings, metrics, count, first, arena);
+    add_parts(result, &settings, metrics, valued, first, arena);
     if (missing) /* by what else settings are chosen isn't for us to say */
         result->answer =
             lab_arena_printf(arena, "No run reported '%s', which settings are chosen by.", asked);
     else
         add_answer(result, &settings, &metrics[first], arena);
-    metrics_add_curves(result, metrics, count, objective, simulated, arena);
-    metrics_add_memory_charts(result, &settings, find_quality(metrics, count), simulated, arena);
+    if (!asked && objective >= 0)
+        metrics_note_objective(result, metrics, count, objective, &settings, arena);
+    metrics_add_curves(result, metrics, valued, objective < valued ? objective : -1, simulated,
+                       arena);
+    metrics_add_memory_charts(result, &settings, find_quality(metrics, valued), simulated, arena);
     return 0;
 }
 
@@ -515,12 +421,15 @@ const struct lab_analysis lab_analysis_metrics = {
         "implies a "
         "direction (accuracy, loss, …). The objective is experiment.objective, or objective=METRIC "
         "here; "
-        "if not given, a validation metric before others, a loss before an accuracy. Of several "
+        "if not given, the metric that most settings and runs reported. Of equal ones, a "
+        "validation metric comes before others, a loss before an accuracy. Of several "
         "studies, settings are compared with each other.",
     .options = metrics_options,
     .config_size = sizeof(struct metrics_config),
     .kinds = (const struct lab_analysis_kind[]){{"metrics.best", LAB_KIND_PROGRAM},
                                                 {"metrics.setting", LAB_KIND_PROGRAM},
+                                                {"metrics.worse", LAB_KIND_PROGRAM},
+                                                {"metrics.energy", LAB_KIND_PROGRAM},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_CURVES,

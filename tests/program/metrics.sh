@@ -23,7 +23,7 @@ matrix() { # NAME KEYS…
 matrix one '+experiment.matrix={lr: [50, 25], optimizer: [adam]}'
 expect_out '^test_matrix: 2 of 2 runs succeeded$'
 expect_out '^final_loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
-expect_out '^ +25 .*[0-9.]+ [mµ]?s$'
+expect_out '^ +lr=25 +0.25 +-50.0%, 1 run each +[0-9.]+ [mµ]?s '
 expect_out '^ +lr=25 +0.25 '
 expect_err '^\[2/2\] lr=[25]+[05]: [0-9.]+ (million )?steps/s \('
 grep -Eq "^\| lr=50 \| 0.5 \|" "$folder/report/report.md" || fail "$what: no metrics in its report.md"
@@ -53,7 +53,8 @@ expect_out '^lr=25: 50.0% lower final_loss than lr=50'
 grep -Fq "$work/train 25 0" "$folder/report/report.md" || fail "$what: no line to paste"
 run analyze metrics "$first" "$folder" objective=LOSS
 expect_status 0
-expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*3 runs each' # one plan: its runs are pooled
+expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*2 runs each' # one plan: its runs are pooled, but for
+expect_out "^2 runs are another study's repeat value for value" # the same seed
 run analyze metrics before="$first" after="$folder" objective=loss
 expect_out '^ +before: lr=25 ' # but for labels
 
@@ -70,6 +71,9 @@ expect_out '^ +two: lr=25 '
 run run test_matrix "experiment.command=x" experiment.objective=loss:down --dry-run
 expect_status 2
 expect_err 'objective=loss:down: must be a metric.s name, or that with :min or :lower, :max or :higher'
+run analyze metrics a="$two" a="$folder"
+expect_status 2
+expect_err "label 'a' is given to .*: give each a label of its own"
 folder=$two
 run analyze metrics "$folder" objective=bleu
 expect_status 2

@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim) {
-    return claim->verdict == LAB_CLAIM_YES &&
-           (metric->better == LAB_DIRECTION_HIGHER ? claim->effect > 0 : claim->effect < 0);
-}
-
 const char *metrics_withheld(const struct metrics_metric *metric) {
     for (int i = 0; i < metric->count; i++)
         if (metric->values[i].change.reason)
@@ -27,63 +22,101 @@ static const char *value_text(const struct metrics_metric *metric, double value,
                             metric->unit);
 }
 
-static int fewest_runs(const struct metrics_metric *metric) {
-    int fewest = metric->values[0].runs;
-    for (int i = 1; i < metric->count; i++)
+/* "3 runs each", "1 to 3 runs"; `ret_fewest`: of the setting that has fewest. */
+static const char *runs_words(const struct metrics_metric *metric, int *ret_fewest,
+                              struct lab_arena *arena) {
+    int fewest = metric->values[0].runs, most = fewest;
+    for (int i = 1; i < metric->count; i++) {
         fewest = metric->values[i].runs < fewest ? metric->values[i].runs : fewest;
-    return fewest;
+        most = metric->values[i].runs > most ? metric->values[i].runs : most;
+    }
+    *ret_fewest = fewest;
+    return fewest < most ? lab_arena_printf(arena, "%d to %d runs", fewest, most)
+                         : lab_arena_printf(arena, "%d run%s each", fewest, fewest == 1 ? "" : "s");
+}
+
+static const char *settings_words(int count, struct lab_arena *arena) {
+    return count == 2 ? "both" : lab_arena_printf(arena, "all %d", count);
 }
 
 /* Where no claim is certain: the range of the values. */
 static const char *range_words(const struct metrics_metric *metric, struct lab_arena *arena) {
     const struct metrics_value *best = &metric->values[0],
                                *last = &metric->values[metric->count - 1];
-    int fewest = fewest_runs(metric);
+    int fewest;
+    const char *runs = runs_words(metric, &fewest, arena);
     const char *why = metrics_withheld(metric);
     why = why ? lab_arena_printf(arena, " %s.", lab_words_capital(why, arena)) : "";
     if (best->value == last->value)
-        return lab_arena_printf(arena, "%s: %s in all %d settings (%d run%s each).%s", metric->name,
-                                value_text(metric, best->value, arena), metric->count, fewest,
-                                fewest == 1 ? "" : "s", why);
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%d run%s each).%s",
-                            metric->name, value_text(metric, best->value, arena), best->name,
+        return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", metric->name,
+                                value_text(metric, best->value, arena),
+                                settings_words(metric->count, arena), runs, why);
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", metric->name,
+                            value_text(metric, best->value, arena), best->name,
                             value_text(metric, last->value, arena), last->name,
                             metric->better == LAB_DIRECTION_NONE ? "no direction is better"
                             : fewest < 2                         ? "no verdict"
                                                                  : "inconclusive",
-                            fewest, fewest == 1 ? "" : "s", why);
+                            runs, why);
 }
 
-/* How the best value compares with the next one, where the headline compares it with another. */
+/* Whether the two best are as good as each other, where others are excluded. */
 static const char *lead_words(const struct metrics_metric *metric, struct lab_arena *arena) {
     const struct lab_claim *lead = &metric->lead;
     if (lead->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, " No difference larger than %.1f%% to the next, %s.",
-                                lab_words_bound_percent(lead->bound), lead->reference);
-    if (lead->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return lab_arena_printf(arena, " Against the next, %s: inconclusive.", lead->reference);
+        return lab_arena_printf(arena, " No difference larger than %.1f%% between %s and %s.",
+                                lab_words_bound_percent(lead->bound), lead->subject,
+                                lead->reference);
     return "";
 }
 
-const struct lab_claim *metrics_certain_loss(const struct metrics_metric *metric) {
+const struct lab_claim *metrics_worst(const struct metrics_metric *metric) {
     const struct lab_claim *worst = NULL;
-    for (int i = 1; i < metric->count; i++) {
-        const struct lab_claim *change = &metric->values[i].change;
-        if (change->verdict == LAB_CLAIM_YES && !metrics_is_gain(metric, change))
-            worst = change;
-    }
+    for (int i = 1; i < metric->count; i++)
+        if (metrics_is_worse(metric, &metric->values[i]))
+            worst = &metric->values[i].worse;
     return worst;
 }
 
+#define NAMED_MOST 3
+
+/* "adam or adamw": those that are certainly worse than the best, or the others. Names may have
+ * commas. */
+static int add_names(const struct metrics_metric *metric, bool worse, struct lab_str *out) {
+    int count = 0;
+    for (int i = 0; i < metric->count; i++)
+        if (metrics_is_worse(metric, &metric->values[i]) == worse && count++ < NAMED_MOST)
+            lab_str_printf(out, "%s%s", count > 1 ? " or " : "", metric->values[i].name);
+    if (count > NAMED_MOST)
+        lab_str_printf(out, " or %d more", count - NAMED_MOST);
+    return count;
+}
+
+const char *metrics_choice(const struct metrics_metric *metric, struct lab_arena *arena) {
+    LAB_AUTO(str, good);
+    LAB_AUTO(str, worse);
+    if (metric->best || !metrics_worst(metric))
+        return NULL;
+    int count = add_names(metric, false, &good);
+    add_names(metric, true, &worse);
+    return count > NAMED_MOST ? lab_arena_printf(arena, "Avoid %s", worse.text)
+                              : lab_arena_printf(arena, "Use %s, not %s", good.text, worse.text);
+}
+
 /* Why one setting alone has a value. */
-static const char *alone_words(const struct metrics_settings *settings, struct lab_arena *arena) {
+static const char *alone_words(const struct metrics_metric *metric,
+                               const struct metrics_settings *settings, struct lab_arena *arena) {
     int failed = 0, planned = 0;
     for (int i = 0; i < settings->study_count; i++) {
         failed += settings->studies[i].failed_count;
         planned += settings->studies[i].planned_count;
     }
+    if (settings->count > 1 && metric->reported_by > 1)
+        return "the only setting that didn't diverge";
     if (settings->count > 1)
         return "the only setting that reported it";
+    if (settings->failed_count > 0)
+        return "the only setting that succeeded";
     if (failed > 0 && settings->several)
         return lab_arena_printf(arena, "the only setting that succeeded; %d of %d runs failed",
                                 failed, planned);
@@ -91,33 +124,30 @@ static const char *alone_words(const struct metrics_settings *settings, struct l
 }
 
 const char *metrics_answer(const struct metrics_metric *metric,
-                           const struct metrics_settings *settings, struct lab_arena *arena) {
+                           const struct metrics_settings *settings, bool chosen,
+                           struct lab_arena *arena) {
     double bound = 0;
     int same = 0;
+    if (metric->count == 0 || !metric->values)
+        return metrics_diverged_words(metric, arena);
     if (metric->count == 1)
         return lab_arena_printf(arena, "%s: %s with %s, %s.", metric->name,
                                 value_text(metric, metric->values[0].value, arena),
-                                metric->values[0].name, alone_words(settings, arena));
-    if (metrics_is_gain(metric, &metric->lead))
+                                metric->values[0].name, alone_words(metric, settings, arena));
+    if (metric->best)
         return lab_arena_printf(arena, "%s.", lab_claim_sentence(&metric->lead, arena));
-    for (int i = 0; i < metric->count; i++) {
-        const struct lab_claim *change = &metric->values[i].change;
-        if (change->verdict == LAB_CLAIM_YES && metric->values[i].name == metric->best)
-            return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(change, arena),
-                                    i == 0 ? lead_words(metric, arena) : "");
-        same += change->verdict == LAB_CLAIM_NO;
-        bound = fmax(bound, change->bound); /* fmax passes NaN over */
-    }
-    const struct lab_claim *worst = metrics_certain_loss(metric);
-    if (worst && lab_str_equal(worst->reference, metric->values[0].name))
-        return lab_arena_printf(arena, "%s.%s", lab_claim_sentence(worst, arena),
-                                lead_words(metric, arena));
+    const struct lab_claim *worst = metrics_worst(metric);
+    const char *choice = chosen ? metrics_choice(metric, arena) : NULL;
     if (worst)
-        return lab_arena_printf(arena, "%s. No setting is certainly better than %s.",
-                                lab_claim_sentence(worst, arena), worst->reference);
+        return lab_arena_printf(arena, "%s%s%s.%s", choice ? choice : "", choice ? ". " : "",
+                                lab_claim_sentence(worst, arena), lead_words(metric, arena));
+    for (int i = 0; i < metric->count; i++) {
+        same += metric->values[i].change.verdict == LAB_CLAIM_NO;
+        bound = fmax(bound, metric->values[i].change.bound); /* fmax passes NaN over */
+    }
     if (same == metric->count - 1)
-        return lab_arena_printf(arena,
-                                "No difference larger than %.1f%% in %s between %d settings.",
-                                lab_words_bound_percent(bound), metric->name, metric->count);
+        return lab_arena_printf(
+            arena, "No difference larger than %.1f%% in %s between %s settings.",
+            lab_words_bound_percent(bound), metric->name, settings_words(metric->count, arena));
     return range_words(metric, arena);
 }

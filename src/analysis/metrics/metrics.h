@@ -27,6 +27,12 @@ struct metrics_settings {
     bool several;     /* were planned, whether they have runs or not */
     bool of_workload; /* of gpulab's, which reports no metrics */
     bool of_gpu;      /* some GPU's memory is known: memory is GPUs', else the program's */
+    int again;        /* runs of pooled studies that repeat another's value for value: left out */
+    struct metrics_failed {
+        const char *name; /* of the setting */
+        int runs, of;
+    } * failed; /* settings with failed runs */
+    int failed_count;
 };
 
 /* Whether the run is a point of a matrix over a workload of gpulab's. */
@@ -46,9 +52,9 @@ struct metrics_value { /* of one setting */
     double value;
     /* for programs: the median of last values with its interval, and of the memory */
     double last, low, high, memory_mib;
-    int runs;
-    int lost;                /* runs whose last value isn't finite */
+    int runs;                /* that have a value */
     struct lab_claim change; /* "metrics.setting": against the first setting */
+    struct lab_claim worse;  /* "metrics.worse": against the best value */
 };
 
 struct metrics_metric {
@@ -56,12 +62,14 @@ struct metrics_metric {
     enum lab_direction better;
     bool rate;                    /* a value is the median of the run, not the last one */
     bool own;                     /* the rate that gpulab measured itself */
-    struct metrics_value *values; /* of settings that reported it, the best first */
+    bool differs;                 /* some value is 0 or below: differences instead of ratios */
+    struct metrics_value *values; /* of settings that have one, the best first */
     int count;
-    int lost; /* runs whose last value isn't finite */
-    const char
-        *best; /* by a claim; the first setting where certainly none is better; NULL = unknown */
-    struct lab_claim lead; /* "metrics.best": the best value against the next */
+    int reported, reported_by; /* runs and settings that reported it, finite or not */
+    int lost;                  /* runs whose last value isn't finite */
+    double start;              /* mean first value over settings; NaN = unknown */
+    const char *best;          /* certainly better than the next; NULL = none is */
+    struct lab_claim lead;     /* "metrics.best": the best value against the next */
 };
 
 /* Of one run: the last value, of all ranks that reported it the mean. Of a rate the median, of
@@ -69,17 +77,59 @@ struct metrics_metric {
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
- * NULL = by their names. -1 = none. */
-int metrics_objective(struct metrics_metric *metrics, int count, const char *asked);
+ * NULL = that which most settings and runs reported, then by its name. -1 = none. */
+int metrics_objective(struct metrics_metric *metrics, int count,
+                      const struct metrics_settings *settings, const char *asked);
+int metrics_refuse_objective(const struct metrics_metric *metrics, int count, const char *asked,
+                             struct lab_err *err);
+/* Which one was taken, and how to take another; nothing where there is no other. */
+void metrics_note_objective(struct lab_analysis_result *result,
+                            const struct metrics_metric *metrics, int count, int objective,
+                            const struct metrics_settings *settings, struct lab_arena *arena);
+
+/* --- comparisons --- */
+
+struct metrics_figure { /* of a run, that settings are compared by */
+    double (*value)(const struct lab_study_run *run, const void *context);
+    const void *context;
+    const char *name;
+    const char *difference; /* of claim.h */
+    bool rate;              /* copies of a run have their own */
+};
+
+struct metrics_figure metrics_figure_of(const struct metrics_metric *metric);
+struct lab_claim metrics_contrast(const struct metrics_setting *base,
+                                  const struct metrics_setting *other,
+                                  const struct metrics_figure *figure, const char *kind,
+                                  struct lab_arena *arena);
+/* Settings with each other; their values are in the planned order before, the best first after. */
+void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena);
 /* Whether it is certain, and for the better. */
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim);
+/* Whether the setting is certainly worse than the best. */
+bool metrics_is_worse(const struct metrics_metric *metric, const struct metrics_value *value);
+
+/* --- words --- */
+
 /* Why its runs decide nothing; NULL = they may. */
 const char *metrics_withheld(const struct metrics_metric *metric);
-/* The worst of those that are certainly worse than the first setting; NULL = none is. */
-const struct lab_claim *metrics_certain_loss(const struct metrics_metric *metric);
-/* What is known of the metric's settings. */
+/* "Use adam or adamw, not sgd" where some are certainly worse than the best; NULL = none is, or all
+ * others are. */
+const char *metrics_choice(const struct metrics_metric *metric, struct lab_arena *arena);
+/* The worst of those; NULL = none is. */
+const struct lab_claim *metrics_worst(const struct metrics_metric *metric);
+/* What is known of the metric's settings; `chosen`: it is the objective. */
 const char *metrics_answer(const struct metrics_metric *metric,
-                           const struct metrics_settings *settings, struct lab_arena *arena);
+                           const struct metrics_settings *settings, bool chosen,
+                           struct lab_arena *arena);
+
+/* Runs of a setting whose last value isn't finite. */
+int metrics_lost(const struct metrics_setting *setting, const struct metrics_metric *metric);
+/* " Diverged (loss NaN or infinite): sgd (3 of 3 runs). Failed: lion (1 of 3 runs)."; "" = none. */
+const char *metrics_lost_words(const struct metrics_metric *metric,
+                               const struct metrics_settings *settings, struct lab_arena *arena);
+/* Of a metric that no run has a value of. */
+const char *metrics_diverged_words(const struct metrics_metric *metric, struct lab_arena *arena);
 
 /* "val_loss [ms]" for an axis or a heading. */
 const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena);
@@ -91,7 +141,7 @@ struct lab_doc_cell metrics_cell(const double *values, int count, struct lab_are
 const char *metrics_cell_text(const struct lab_doc_cell *cell, enum lab_unit unit,
                               struct lab_arena *arena);
 
-/* "505 ms ±23%": the farther end of the interval. */
+/* "505 ms ±23%": the farther end of the interval; of an interval that reaches 0 "-17.6 ±3.7". */
 const char *metrics_cell_brief(const struct lab_doc_cell *cell, enum lab_unit unit,
                                struct lab_arena *arena);
 
@@ -104,8 +154,19 @@ const char *metrics_command(const struct metrics_setting *setting, struct lab_ar
 void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
                          const struct metrics_metric *metrics, int count, int objective,
                          struct lab_arena *arena);
-/* "Most val_loss reduction per joule: adam, 0.12 per kJ (…)"; NULL = no energy is known. */
-const char *metrics_energy_words(const struct metrics_metric *objective, struct lab_arena *arena);
+
+/* Joules of a run; NaN = unknown. */
+double metrics_energy(const struct lab_study_run *run);
+/* The mean first value over settings; NaN = runs have one value alone. */
+double metrics_start(const struct metrics_metric *metric);
+/* Whether gains count from there; else the value itself is the gain. */
+bool metrics_gains_from_start(const struct metrics_metric *metric);
+/* What a run gained for a kilojoule, towards what is better; `metric` may be NULL. */
+double metrics_per_kj(const struct lab_study_run *run, const void *metric);
+/* "metrics.energy": the most gain per joule against the next, where it is certainly more than any
+ * other's; else not tested. */
+struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,
+                                      struct lab_arena *arena);
 
 /* Memory of one run: of its largest GPU, of all of them; of the program on a CPU. NaN = unknown. */
 double metrics_memory_most(const struct lab_study_run *run, bool of_gpu);

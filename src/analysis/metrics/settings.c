@@ -7,6 +7,8 @@
 #include "model/setting.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static bool has_gpu_memory(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
@@ -125,6 +127,38 @@ static bool are_copies(const struct lab_study_point *point) {
     return point->count > 1;
 }
 
+/* In its own study, before it was pooled: of "…_r2" 2; a study without repeats has no ending. */
+static int own_repeat(const struct lab_study_run *run) {
+    const char *end = strrchr(run->run->id, '_');
+    int repeat;
+    return end && sscanf(end, "_r%d", &repeat) == 1 ? repeat : 0;
+}
+
+/* Studies of one plan that are pooled ran the same seeds: a repeat of the same number that reports
+ * the same is the same run once more. `ret_again`: how many. */
+static void drop_again(struct lab_study_point *point, int *ret_again, struct lab_arena *arena) {
+    size_t count = (size_t)point->count;
+    double *rates = lab_arena_copy(arena, point->rates, count, sizeof *rates),
+           *times = lab_arena_copy(arena, point->times_s, count, sizeof *times);
+    int kept = 0;
+    for (int i = 0; i < point->count; i++) {
+        bool again = false;
+        for (int k = 0; k < kept && !again; k++)
+            again = point->runs[k]->run->repeat != point->runs[i]->run->repeat &&
+                    own_repeat(point->runs[k]) == own_repeat(point->runs[i]) &&
+                    is_copy(point->runs[k], point->runs[i]);
+        *ret_again += again;
+        if (again)
+            continue;
+        point->runs[kept] = point->runs[i];
+        rates[kept] = rates[i];
+        times[kept++] = times[i];
+    }
+    point->rates = rates;
+    point->times_s = times;
+    point->count = kept;
+}
+
 /* --- in order --- */
 
 struct planned {
@@ -141,34 +175,65 @@ static void add_study(struct metrics_settings *settings, const struct lab_study_
         order[i] = (struct planned){place_of(study, &points[i], arena),
                                     points[i].runs[0]->run->number, &points[i]};
     LAB_SORT(order, count, LAB_BY(order, place), LAB_BY(order, number));
-    for (int i = 0; i < count; i++)
-        LAB_ADD(settings->items, settings->count, arena) = (struct metrics_setting){
-            .study = study, .point = *order[i].point, .copied = are_copies(order[i].point)};
+    for (int i = 0; i < count; i++) {
+        bool copied = are_copies(order[i].point);
+        if (!copied && !study->simulated)
+            drop_again(order[i].point, &settings->again, arena);
+        LAB_ADD(settings->items, settings->count, arena) =
+            (struct metrics_setting){.study = study, .point = *order[i].point, .copied = copied};
+    }
     settings->of_gpu |= has_gpu_memory(study);
     for (int i = 0; i < study->run_count; i++)
         settings->of_workload |= metrics_is_of_workload(study, &study->runs[i]);
 }
 
+/* Counts a failed run of the setting. */
+static void add_failed(struct metrics_settings *settings, const char *name,
+                       struct lab_arena *arena) {
+    int found = LAB_FIND(settings->failed, settings->failed_count, name, name);
+    if (settings->failed && found >= 0) {
+        settings->failed[found].runs++;
+        settings->failed[found].of++;
+        return;
+    }
+    struct metrics_failed failed = {.name = name, .runs = 1, .of = 1};
+    for (int i = 0; i < settings->count; i++)
+        if (lab_str_equal(settings->items[i].name, name))
+            failed.of += settings->items[i].point.count;
+    LAB_ADD(settings->failed, settings->failed_count, arena) = failed;
+}
+
+struct options { /* of runs, that settings are named by */
+    const struct lab_value **items;
+    int count;
+};
+
 /* Each by the keys that vary, also between settings that are only planned: runs may have failed. */
 static void name_settings(struct metrics_settings *settings, struct lab_arena *arena) {
     enum { PLACES = 2 }; /* of the plan: two tell what varies */
-    size_t most = (1 + PLACES) * (size_t)settings->count + 1;
-    const struct lab_value **options = lab_arena_alloc(arena, most, sizeof *options);
-    int count = 0;
+    struct options options = {0};
     for (int place = -1; place < PLACES; place++)
         for (int i = 0; i < settings->count; i++) {
             const struct metrics_setting *setting = &settings->items[i];
             const struct lab_value *planned = of_type(setting->study->matrix, LAB_VALUE_MAP);
             if (place < 0 || planned)
-                options[count++] =
+                LAB_ADD(options.items, options.count, arena) =
                     with_matrix(matrix_of(setting->study, setting->point.runs[0], arena),
                                 place < 0 ? NULL : planned, place, arena);
         }
-    struct lab_settings names = lab_settings_make(options, count, arena);
+    int failed = options.count;
+    for (int s = 0; s < settings->study_count; s++)
+        for (int i = 0; settings->studies[s].failed && i < settings->studies[s].failed_count; i++)
+            LAB_ADD(options.items, options.count, arena) = with_matrix(
+                matrix_of(&settings->studies[s], &settings->studies[s].failed[i], arena), NULL, 0,
+                arena);
+    struct lab_settings names = lab_settings_make(options.items, options.count, arena);
     settings->several = names.key_count > 0;
     for (int i = 0; i < settings->count; i++)
         settings->items[i].name = names.key_count > 0 ? lab_setting_name(&names, i, arena)
                                                       : settings->items[i].point.runs[0]->model;
+    for (int i = failed; i < options.count && names.key_count > 0; i++)
+        add_failed(settings, lab_setting_name(&names, i, arena), arena);
 }
 
 static const char *device_of(const struct metrics_setting *setting, struct lab_arena *arena) {

@@ -15,7 +15,6 @@
 #define SERIES_MOST 8    /* settings that have a colour of their own */
 #define BARS_MOST   16   /* settings of the memory comparison */
 #define IDLE_SHARE  0.05 /* of the largest: a GPU with less memory in use does nothing */
-#define PER_KJ      1000.0
 
 /* --- of a run --- */
 
@@ -49,7 +48,7 @@ static double run_memory(const struct lab_study_run *run, const void *context) {
 
 static double run_energy(const struct lab_study_run *run, const void *context) {
     (void)context;
-    return run->result->energy_j > 0 ? run->result->energy_j : (double)NAN;
+    return metrics_energy(run);
 }
 
 static double run_metric(const struct lab_study_run *run, const void *context) {
@@ -71,28 +70,6 @@ static double run_balance(const struct lab_study_run *run, const void *context) 
     }
     double mean = sum / count, variance = squares / count - mean * mean;
     return count > 1 ? sqrt(fmax(0, variance)) / mean : (double)NAN;
-}
-
-/* How far it came since its first value, towards what is better; of what is better higher, the
- * value. */
-static double run_gain(const struct lab_study_run *run, const struct metrics_metric *metric) {
-    double value = metrics_run_value(run, metric), first = 0;
-    int count = 0;
-    if (metric->better == LAB_DIRECTION_HIGHER)
-        return value;
-    for (int i = 0; i < run->metric_count; i++)
-        if (lab_str_equal(run->metrics[i].name, metric->name)) {
-            first += run->metrics[i].curve.first;
-            count++;
-        }
-    return count ? first / count - value : (double)NAN;
-}
-
-static double run_per_kj(const struct lab_study_run *run, const void *context) {
-    const struct metrics_metric *metric = context;
-    return metric && metric->better != LAB_DIRECTION_NONE
-               ? PER_KJ * run_gain(run, metric) / run_energy(run, NULL)
-               : (double)NAN;
 }
 
 /* --- of a setting --- */
@@ -117,20 +94,19 @@ static const char *grade(double cv) {
                        : "poor";
 }
 
+/* Its interval shows whether it is inconclusive. */
 static const char *change_text(const struct metrics_metric *objective,
                                const struct metrics_setting *setting, struct lab_arena *arena) {
     int found = objective ? LAB_FIND(objective->values, objective->count, name, setting->name) : -1;
     const struct lab_claim *change = found < 0 ? NULL : &objective->values[found].change;
-    if (!change || !change->subject)
+    if (!change || !change->subject || objective->count < 2)
         return NULL;
     if (lab_str_equal(change->subject, change->reference))
         return "reference";
     if (isnan(change->effect))
         return NULL;
-    if (isnan(change->low))
-        return lab_arena_printf(arena, "%+.1f%%", 100 * change->effect);
-    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]", 100 * change->effect, 100 * change->low,
-                            100 * change->high);
+    const char *text = lab_claim_short(change, arena), *end = strrchr(text, ']');
+    return end ? lab_arena_strndup(arena, text, (size_t)(end + 1 - text)) : text;
 }
 
 /* Settings in the objective's order, then those that didn't report it. */
@@ -178,13 +154,32 @@ static void add_figure(struct lab_doc_cell *cells, const struct figure *figure,
     cells[1] = lab_cell_text(text);
 }
 
+/* Runs that the objective's value rests on: "2 of 3" where others diverged. */
+static void add_runs(struct lab_doc_cell *cells, const struct metrics_metric *objective,
+                     const struct metrics_setting *setting, struct lab_arena *arena) {
+    int runs = setting->point.count, lost = objective ? metrics_lost(setting, objective) : 0,
+        known = runs;
+    for (int i = 0; objective && i < runs; i++)
+        known -= isnan(metrics_run_value(setting->point.runs[i], objective));
+    cells[0] = lab_cell_figure(known);
+    cells[1] = lab_cell_figure(lost);
+    cells[2] = lab_cell_text(known < runs ? lab_arena_printf(arena, "%d of %d", known, runs)
+                                          : lab_arena_printf(arena, "%d", runs));
+}
+
+/* Behind the setting; the objective's change goes between it and the others. */
+static int column_of(int figure) {
+    return 1 + 2 * figure + (figure > 0);
+}
+
 void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
                          const struct metrics_metric *metrics, int count, int chosen,
                          struct lab_arena *arena) {
-    enum { FIGURES = 7, COLUMNS = 2 * FIGURES + 3 };
+    enum { FIGURES = 7, CHANGE = 3, RUNS = 2 * FIGURES + 2, COLUMNS = RUNS + 3 };
     const struct metrics_metric *objective = chosen < 0 ? NULL : &metrics[chosen],
                                 *rate = find_rate(metrics, count);
-    bool gain = objective && objective->better == LAB_DIRECTION_LOWER;
+    bool gain = objective && metrics_gains_from_start(objective),
+         lower = objective && objective->better == LAB_DIRECTION_LOWER;
     rate = rate == objective ? NULL : rate;
     const struct figure figures[FIGURES] = {
         {"objective", objective ? metrics_title(objective, arena) : NULL, LAB_UNIT_NUMBER,
@@ -198,21 +193,27 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
         {"peak_memory_mib", settings->of_gpu ? "Peak memory per GPU" : "Peak memory",
          LAB_UNIT_MEBIBYTES, run_memory, &settings->of_gpu},
         {"energy_j", "Energy", LAB_UNIT_JOULES, run_energy, NULL},
-        {"objective_per_kj", gain ? "Reduction per kJ" : "Per kJ", LAB_UNIT_NUMBER, run_per_kj,
-         objective},
+        {"objective_per_kj",
+         !gain   ? "Per kJ"
+         : lower ? "Reduction per kJ"
+                 : "Gain per kJ",
+         LAB_UNIT_NUMBER, metrics_per_kj, objective},
         {"memory_cv", "Memory balance (CV)", LAB_UNIT_SHARE, run_balance, NULL},
     };
     struct lab_doc_column *columns = lab_arena_alloc(arena, COLUMNS, sizeof *columns);
     columns[0] = (struct lab_doc_column){"setting", "Setting", LAB_UNIT_TEXT};
     for (int f = 0; f < FIGURES; f++) {
-        columns[1 + 2 * f] =
+        int at = column_of(f);
+        columns[at] =
             (struct lab_doc_column){figures[f].key, NULL, figures[f].unit, .with_interval = true};
-        columns[2 + 2 * f] =
+        columns[at + 1] =
             (struct lab_doc_column){NULL, figures[f].title, LAB_UNIT_FIGURE, .optional = true};
     }
-    columns[COLUMNS - 2] =
+    columns[CHANGE] =
         (struct lab_doc_column){"change", "Change", LAB_UNIT_FIGURE, .optional = true};
-    columns[COLUMNS - 1] = (struct lab_doc_column){"runs", "Runs", LAB_UNIT_COUNT};
+    columns[RUNS] = (struct lab_doc_column){"runs", NULL, LAB_UNIT_COUNT};
+    columns[RUNS + 1] = (struct lab_doc_column){"diverged", NULL, LAB_UNIT_COUNT};
+    columns[RUNS + 2] = (struct lab_doc_column){NULL, "Runs", LAB_UNIT_FIGURE};
     struct lab_doc_table *table =
         lab_analysis_add_table(part, "settings", "Settings", columns, COLUMNS, arena);
     table->folds = true;
@@ -221,31 +222,14 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
         struct lab_doc_cell cells[COLUMNS];
         cells[0] = lab_cell_text(order[i]->name);
         for (int f = 0; f < FIGURES; f++)
-            add_figure(&cells[1 + 2 * f], &figures[f], order[i], arena);
-        cells[COLUMNS - 2] = lab_cell_text(change_text(objective, order[i], arena));
-        cells[COLUMNS - 1] = lab_cell_figure(order[i]->point.count);
+            add_figure(&cells[column_of(f)], &figures[f], order[i], arena);
+        if (objective && !cells[2].text && metrics_lost(order[i], objective))
+            cells[2] = lab_cell_text("diverged");
+        cells[CHANGE] = lab_cell_text(change_text(objective, order[i], arena));
+        add_runs(&cells[RUNS], objective, order[i], arena);
         lab_analysis_add_row(table, cells, COLUMNS, arena);
     }
     lab_analysis_hide_columns(table, arena);
-}
-
-const char *metrics_energy_words(const struct metrics_metric *objective, struct lab_arena *arena) {
-    const struct metrics_setting *best = NULL;
-    double most = 0;
-    int known = 0;
-    for (int i = 0; i < objective->count; i++) {
-        double value = summarize(objective->values[i].setting, run_per_kj, objective, arena).value;
-        known += isfinite(value);
-        if (isfinite(value) && value > most) {
-            most = value;
-            best = objective->values[i].setting;
-        }
-    }
-    return best && known > 1
-               ? lab_arena_printf(arena, "Most %s%s per joule: %s, %.3g per kJ.", objective->name,
-                                  objective->better == LAB_DIRECTION_LOWER ? " reduction" : "",
-                                  best->name, most)
-               : NULL;
 }
 
 /* --- charts --- */

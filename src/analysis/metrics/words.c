@@ -89,7 +89,12 @@ const char *metrics_cell_brief(const struct lab_doc_cell *cell, enum lab_unit un
     if (!isfinite(cell->value))
         return NULL;
     const char *value = figure(cell->value, unit, arena);
-    double far = 100 * fmax(cell->high - cell->value, cell->value - cell->low) / fabs(cell->value);
+    double end = fmax(cell->high - cell->value, cell->value - cell->low),
+           far = 100 * end / fabs(cell->value);
+    if (isfinite(end) && cell->low <= 0) /* a share of what may be 0 says nothing */
+        return lab_arena_printf(arena, "%s ±%.2g", value, end);
+    if (isfinite(far) && far > 100)
+        return lab_arena_printf(arena, "%s ±>100%%", value);
     return isfinite(far) && far >= 0.05
                ? lab_arena_printf(arena, far < 9.95 ? "%s ±%.1f%%" : "%s ±%.0f%%", value, far)
                : value;

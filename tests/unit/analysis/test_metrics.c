@@ -103,9 +103,9 @@ LAB_TEST(the_best_is_compared_with_the_next) {
         add(g, "adamw", r, "loss", 0.300 + 0.02 * ((r + 1) % 2), 1);
     }
     analyse(g);
-    assert_says(g, "lower loss than sgd");
-    assert_says(g, "Against the next, ada");
-    assert_says(g, ": inconclusive.");
+    assert_says(g, "Use adamw or adam, not sgd. sgd: 61.0% higher loss than adamw (95% CI");
+    assert_string_equal(g->result.action, "Use adamw or adam, not sgd");
+    assert_string_equal(g->result.claims[0].kind, "metrics.worse");
     assert_int_equal(g->result.claims[0].verdict, LAB_CLAIM_YES);
     assert_string_equal(g->result.claims[1].kind, "metrics.best");
 }
@@ -131,8 +131,8 @@ LAB_TEST(what_is_worse_is_said) {
         add(g, "sgd", r, "loss", 3.0 + 0.5 * r, 1);
     }
     analyse(g);
-    assert_says(g, "sgd: 900% higher loss than adam");
-    assert_null(g->result.action);
+    assert_says(g, "Use adam or adamw, not sgd. sgd: 900% higher loss than adam");
+    assert_null(g->result.command);
 }
 
 /* Given runs that were shuffled, then the first value of the matrix is the reference. */
@@ -143,7 +143,8 @@ LAB_TEST(the_matrix_orders_settings) {
     add(g, "sgd", 0, "loss", 0.4, 1);
     analyse(g);
     assert_string_equal(g->result.claims[0].reference, "sgd");
-    assert_string_equal(g->result.parts[0].tables[1].cells[0].text, "adam"); /* the best first */
+    assert_string_equal(g->result.parts[0].tables[0].cells[0].text, "adam"); /* the best first */
+    assert_int_equal(g->result.parts[0].table_count, 1); /* one table has it all */
 }
 
 /* What settings are chosen by: what is asked for, else validation before training, a loss first. */
@@ -379,7 +380,7 @@ LAB_TEST(settings_have_their_price) {
     for (int r = 0; r < 2; r++)
         for (int fast = 0; fast < 2; fast++) {
             struct lab_study_run *run =
-                add_curve(g, fast ? "adamw" : "sgd", r, fast ? 0.2 : 0.6, 9);
+                add_curve(g, fast ? "adamw" : "sgd", r, (fast ? 0.2 : 0.6) + 0.001 * r, 9);
             run->time_s = fast ? 4 : 2;
             run->result = result_from(fast ? "{\"energy_j\": 4000, \"gpu_memory_peak_mb\": 20483}"
                                            : "{\"energy_j\": 1000, \"gpu_memory_peak_mb\": 9216}",
@@ -392,17 +393,49 @@ LAB_TEST(settings_have_their_price) {
     assert_string_equal(cell(g, "settings", 0, "Time")->text, "4.00 s");
     assert_string_equal(cell(g, "settings", 0, "Peak memory per GPU")->text, "10.5 GiB");
     assert_string_equal(cell(g, "settings", 0, "Energy")->text, "4.00 kJ");
-    assert_string_equal(cell(g, "settings", 0, "Reduction per kJ")->text, "0.2");
+    assert_string_equal(cell(g, "settings", 0, "Reduction per kJ")->text, "0.2 ±0.8%");
     /* GPU 2 did nothing: it isn't graded */
     assert_string_equal(cell(g, "settings", 0, "Memory balance (CV)")->text, "5.0%, good");
     assert_string_equal(cell(g, "settings", 1, "Energy")->text, "1.00 kJ");
-    assert_string_equal(cell(g, "settings", 1, "Reduction per kJ")->text, "0.4");
+    assert_string_equal(cell(g, "settings", 1, "Reduction per kJ")->text, "0.399 ±1.6%");
     assert_null(cell(g, "settings", 1, "Memory balance (CV)")->text);
-    assert_says(g, "Most loss reduction per joule: sgd, GPU 0, 0.4 per kJ.");
+    assert_says(g,
+                "sgd, GPU 0: 99.9% higher loss reduction per joule than adamw, GPUs 0–2 (95% CI");
     const struct lab_chart *chart = &g->result.charts[g->result.chart_count - 2];
     assert_string_equal(chart->name, "gpu_memory_comparison");
     assert_string_equal(chart->panels[0].x.names[1], "adamw, GPUs 0–2");
     assert_float_equal(chart->panels[0].series[0].y[1], 10.5, 1e-9);
+}
+
+/* The most per joule is named where the interval bears it out; gains count from one start. */
+LAB_TEST(gain_per_joule_is_compared) {
+    static const struct {
+        double start[2], joules[2][3]; /* of adam and sgd, which end alike */
+        int runs;
+        const char *says; /* NULL = nothing */
+    } cases[] = {
+        {{3, 3}, {{1000}, {2000}}, 1, NULL},
+        {{3, 3}, {{900, 1000, 1100}, {950, 1200, 1000}}, 3, NULL},
+        {{3, 9}, {{1000, 1010, 1020}, {1000, 1020, 1010}}, 3, NULL}, /* it only starts worse */
+        {{3, 9}, {{1000, 1010, 1020}, {2000, 2020, 2010}}, 3, "adam: 99.0% higher loss reduction"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < cases[i].runs; r++)
+            for (int s = 0; s < 2; s++) {
+                struct lab_study_run *run = add_curve(g, s ? "sgd" : "adam", r, 0.5 + 0.001 * r, 9);
+                ((struct lab_study_metric *)run->metrics)->curve.first = cases[i].start[s];
+                run->result = result_from(
+                    lab_arena_printf(&g->study.arena, "{\"energy_j\": %g}", cases[i].joules[s][r]),
+                    &g->study.arena);
+            }
+        analyse(g);
+        assert_true((strstr(g->result.answer, "per joule") != NULL) == (cases[i].says != NULL));
+        if (cases[i].says)
+            assert_says(g, cases[i].says);
+        given_end(&g->study);
+    }
 }
 
 /* Given no GPU, then nothing is said of GPUs: no zeros, no grades. */
@@ -433,7 +466,7 @@ LAB_TEST(settings_of_several_studies_are_compared) {
     ASSERT_OK(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input, &g->study.arena,
                                &g->result, err));
     assert_says(g, "monday: sgd: 24.9% lower loss than adam (95% CI");
-    assert_string_equal(cell(g, "by_setting", 2, "Setting")->text, "test_matrix: sgd");
+    assert_string_equal(cell(g, "settings", 2, "Setting")->text, "test_matrix: sgd");
     given_end(&other.study);
 }
 
@@ -527,15 +560,155 @@ LAB_TEST(many_settings_share_a_colour) {
     assert_int_equal(points, 20);
 }
 
-/* Given runs that said nothing, or no number, then that is the answer. */
+/* Given runs that said nothing, then that is the answer. */
 LAB_TEST(nothing_said_is_said) {
     struct given *g = *state;
-    add(g, "a", 0, "loss", NAN, 1);
     given_add(&g->study, (struct given_run){.model = "b", .rate = 1});
     analyse(g);
     assert_says(g, "No run reported a number");
     assert_int_equal(g->result.part_count, 0);
     assert_int_equal(g->result.chart_count, 0);
+}
+
+/* --- values that can't be ratios, or aren't there --- */
+
+/* Three losses of adam and of sgd: 0 and below are compared by differences; NaN has diverged. */
+LAB_TEST(any_value_is_compared_or_named) {
+    static const struct {
+        const char *metric;
+        double adam[3], sgd[3];
+        const char *says, *change, *runs; /* of the second row */
+    } cases[] = {
+        {"reward",
+         {-20, -21, -22},
+         {-160, -164, -162},
+         "adam: 141 higher reward than sgd (95% CI [137, 145], 3 runs each).",
+         "-141 [-145, -137]",
+         "3"},
+        {"reward", {1, 0, -1}, {-1.5, 1, 0.2}, "reward from ", "-0.1 [-5.27, 5.07]", "3"},
+        {"loss",
+         {0.30, 0.31, 0.32},
+         {NAN, 0.5, 0.51},
+         "adam: 37.6% lower loss than sgd (95% CI [32.7, 42.2]%, 2 runs each). Diverged (loss NaN "
+         "or infinite): sgd (1 of 3 runs).",
+         "+60.3% [",
+         "2 of 3"},
+        {"loss",
+         {0.30, 0.31, 0.32},
+         {NAN, INFINITY, NAN},
+         "loss: 0.3099 with adam, the only setting that didn't diverge. Diverged (loss NaN or "
+         "infinite): sgd (3 of 3 runs).",
+         NULL,
+         "0 of 3"},
+        {"loss",
+         {NAN, NAN, NAN},
+         {NAN, NAN, -INFINITY},
+         "loss: NaN or infinite in 6 of 6 runs. Both settings diverged.",
+         NULL,
+         "0 of 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < 3; r++) {
+            add(g, "adam", r, cases[i].metric, cases[i].adam[r], 1);
+            add(g, "sgd", r, cases[i].metric, cases[i].sgd[r], 1);
+        }
+        analyse(g);
+        assert_says(g, cases[i].says);
+        assert_string_equal(cell(g, "settings", 1, "Runs")->text, cases[i].runs);
+        if (cases[i].change)
+            assert_contains(cell(g, "settings", 1, "Change")->text, cases[i].change);
+        else
+            assert_string_equal(cell(g, "settings", 1, "loss")->text, "diverged");
+        if (isnan(cases[i].adam[0]))
+            assert_contains(g->result.action, "Lower the learning rate");
+        given_end(&g->study);
+    }
+}
+
+/* Given failed runs of settings, then the answer names them. */
+LAB_TEST(failed_settings_are_named) {
+    struct given *g = *state;
+    for (int r = 0; r < 2; r++)
+        add(g, "adam", r, "loss", 0.3 + 0.01 * r, 1);
+    add(g, "sgd", 0, "loss", 0.5, 1);
+    struct lab_study_run failed[3] = {g->study.table.runs[2], g->study.table.runs[2],
+                                      g->study.table.runs[2]};
+    failed[1].options = failed[2].options =
+        given_json(&g->study, "{\"matrix\": {\"optimizer\": \"lion\"}}");
+    g->study.table.failed = failed;
+    g->study.table.failed_count = 3;
+    analyse(g);
+    assert_says(g, "no verdict (1 to 2 runs). Failed: sgd (1 of 2 runs), lion (2 of 2 runs).");
+}
+
+/* Given a metric that few runs have, then settings are compared by one that all have. */
+LAB_TEST(the_objective_is_what_most_runs_report) {
+    static const struct {
+        const char *own[4]; /* of both runs of adam and of sgd, besides the loss */
+        const char *chosen;
+    } cases[] = {{{"val_loss", "val_loss", NULL, NULL}, "loss"},
+                 {{"final_accuracy", NULL, "final_accuracy", NULL}, "loss"},
+                 {{"val_loss", "val_loss", "val_loss", "val_loss"}, "val_loss"},
+                 {{"tokens_per_s", "tokens_per_s", "tokens_per_s", "tokens_per_s"}, "loss"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int k = 0; k < 4; k++) {
+            struct lab_study_run *run = add(g, k / 2 ? "sgd" : "adam", k % 2, "loss", 1 + k, 1);
+            struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+            said[0] = run->metrics[0];
+            said[1] = (struct lab_study_metric){cases[i].own[k], "", -1, 0.5 + k};
+            run->metrics = said;
+            run->metric_count = cases[i].own[k] ? 2 : 1;
+        }
+        analyse(g);
+        assert_string_equal(g->result.parts[0].name, cases[i].chosen);
+        bool noted = false;
+        for (int n = 0; g->result.notes[n]; n++)
+            noted |= strstr(g->result.notes[n], "which 4 of 4 runs reported") != NULL;
+        assert_true(noted);
+        given_end(&g->study);
+    }
+}
+
+/* Given two studies with the same seeds in one table, then a repeat that both have counts once. */
+LAB_TEST(the_same_repeat_of_two_studies_is_one) {
+    struct given *g = *state;
+    for (int r = 0; r < 5; r++) /* of the second study: its 0 and 1 are the first one's */
+        for (int s = 0; s < 2; s++) {
+            struct lab_study_run *run =
+                add(g, s ? "sgd" : "adam", r, "loss", 0.3 + 0.2 * s + 0.01 * (r % 3), 1);
+            struct lab_run *kept = lab_arena_copy(&g->study.arena, run->run, 1, sizeof *kept);
+            const char *id = s ? "sgd" : "adam";
+            kept->id = r % 3 ? lab_arena_printf(&g->study.arena, "%s_r%d", id, r % 3) : id;
+            run->run = kept;
+        }
+    analyse(g);
+    assert_says(g, "3 runs each");
+    assert_string_equal(cell(g, "settings", 0, "Runs")->text, "3");
+}
+
+/* Given values that came in blocks, then there is no chart over time, and it is said why. */
+LAB_TEST(buffered_values_have_no_times) {
+    for (int block = 1; block <= 8; block += 7) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, NAN);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+        *said = run->metrics[0];
+        for (int i = 0; i < 40; i++) /* of two epochs, each counted from 0 */
+            lab_curve_add(&said->curve, i % 20, i / block, 1 - 0.01 * i, &g->study.arena);
+        run->metrics = said;
+        analyse(g);
+        assert_string_equal(g->result.charts[0].title, "loss over steps");
+        assert_float_equal(g->result.charts[0].panels[0].series[0].x[39], 39, 0);
+        bool over_time = g->result.chart_count > 1 &&
+                         lab_str_equal(g->result.charts[1].name, "curves_over_time");
+        assert_true(over_time == (block == 1));
+        given_end(&g->study);
+    }
 }
 
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
