@@ -110,5 +110,8 @@ const struct lab_analysis_result *page_leading(const struct lab_page *page);
 const struct lab_page_analysis *page_by_point(const struct lab_page *page);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
+/* Instead of the rates of a study's points: so many columns and rows at most. NULL = those. */
+struct lab_doc_table *page_overview(const struct lab_page *page, int columns, int rows,
+                                    struct lab_arena *arena);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

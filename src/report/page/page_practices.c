@@ -11,6 +11,8 @@
 #define CHOICES_MOST  12
 #define POINTS_SHOWN  8
 
+#define OVERVIEW_COLUMNS 4 /* what a card has room for */
+
 static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
     return advice->line_count > 1 ? &advice->all : advice->lines;
 }
@@ -33,15 +35,21 @@ static bool has_program(const struct page_action *action) {
 
 /* --- the first screen --- */
 
-/* Where settings aren't what it is about: how fast its few points are. */
+/* Where settings aren't what it is about: how fast its few points are; of a matrix what its
+ * settings give. */
 static void add_rates(const struct page_build *build) {
     bool compared = false;
-    for (int i = 0; i < build->actions.count; i++)
+    const struct lab_doc_table *overview =
+        page_overview(build->page, OVERVIEW_COLUMNS, POINTS_SHOWN, lab_doc_arena(build->doc));
+    for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;
-    if (!build->digest || compared || build->digest->row_count > POINTS_SHOWN)
+    if (!build->digest || compared || (!overview && build->digest->row_count > POINTS_SHOWN))
         return;
     lab_doc_only(build->doc, LAB_DOC_SCREEN);
-    study_add_points(build->doc, build->digest, POINTS_SHOWN, NULL);
+    if (overview)
+        lab_doc_table(build->doc, overview);
+    else
+        study_add_points(build->doc, build->digest, POINTS_SHOWN, NULL);
     lab_doc_only(build->doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
 }
 

@@ -1,6 +1,7 @@
 /* page_tables.c: what an analysis found, as few tables: for the page, and whole as CSV files. */
 #include "report/page/page_internal.h"
 
+#include "analysis/analysis_build.h"
 #include "base/list.h"
 
 #include <string.h>
@@ -107,4 +108,23 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
                                      .cells = cells,
                                      .row_count = rows};
     return merged;
+}
+
+struct lab_doc_table *page_overview(const struct lab_page *page, int columns, int rows,
+                                    struct lab_arena *arena) {
+    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
+    if (!leading || !leading->overview || page->answer)
+        return NULL;
+    struct lab_doc_table *table = lab_arena_copy(arena, leading->overview, 1, sizeof *table);
+    struct lab_doc_column *own = lab_analysis_own_columns(table, arena);
+    for (int i = 0; i < table->column_count; i++)
+        if (own[i].title && columns-- <= 0)
+            own[i].title = NULL;
+    table->key = table->title = NULL;
+    table->untitled = true;
+    table->folds = false;
+    table->row_total = table->row_count;
+    table->row_count = table->row_count < rows ? table->row_count : rows;
+    table->more = "All of it: gpulab analyze metrics.";
+    return table;
 }

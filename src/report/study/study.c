@@ -314,6 +314,24 @@ static int rows_most(const struct end *end, const char *verdict) {
     return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
 }
 
+/* Values of runs follow: behind a table of settings only where they are few. */
+static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
+    const struct lab_study_info *study = end->digest.study;
+    const struct lab_doc_table *overview =
+        page_overview(end->page, INT32_MAX, rows, lab_doc_arena(doc));
+    if (overview) {
+        lab_doc_gap(doc);
+        lab_doc_table(doc, overview);
+    } else if (!add_own_table(doc, end, rows)) {
+        study_add_table(doc, &end->digest, &end->claims,
+                        (struct study_room){.rows = rows,
+                                            .columns = end->style.columns,
+                                            .unicode = end->style.unicode});
+    }
+    if (!overview || end->verbose || study->run_count <= METRICS_MOST)
+        study_add_last_metrics(doc, study, end->verbose ? INT32_MAX : METRICS_MOST);
+}
+
 void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
                           const struct lab_page *page, struct lab_style style, bool verbose) {
     struct end end = {.page = page, .style = style, .verbose = verbose};
@@ -327,12 +345,7 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     if (verdict)
         lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
     add_others(doc, &end);
-    int rows = rows_most(&end, verdict);
-    if (!add_own_table(doc, &end, rows))
-        study_add_table(
-            doc, &end.digest, &end.claims,
-            (struct study_room){.rows = rows, .columns = style.columns, .unicode = style.unicode});
-    study_add_last_metrics(doc, study, verbose ? INT32_MAX : METRICS_MOST);
+    add_points(doc, &end, rows_most(&end, verdict));
     add_problems(doc, &end);
     add_place(doc, &end);
     study_digest_release(&end.digest);
