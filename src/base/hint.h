@@ -19,13 +19,15 @@
     /* how a process ended */                                                                      \
     ROW(PROGRAM_KILLED, "program_killed",                                                          \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.", NULL)   \
-    ROW(PROGRAM_FAILED, "program_failed", "The end of its logs/<run>.stderr says why.", NULL)      \
+    ROW(PROGRAM_FAILED, "program_failed", "The end of its logs/<run>{rank}.stderr says why.",      \
+        NULL)                                                                                      \
     ROW(WORKER_KILLED, "worker_killed",                                                            \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows. It "      \
         "takes less with {less}.",                                                                 \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.")         \
     ROW(WORKER_CRASHED, "worker_crashed",                                                          \
-        "The end of its logs/<run>.stderr may say why. If it is gpulab that crashed, report a "    \
+        "The end of its logs/<run>{rank}.stderr may say why. If it is gpulab that crashed, "       \
+        "report a "                                                                                \
         "bug with it.",                                                                            \
         NULL)                                                                                      \
                                                                                                    \

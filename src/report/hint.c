@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- what a workload has --- */
@@ -43,7 +44,15 @@ static const struct lab_value *parse(const char *options, struct lab_arena *aren
     return value->type == LAB_VALUE_MAP ? value : NULL;
 }
 
-bool lab_report_hint(enum lab_hint_id id, const char *options, struct lab_str *out) {
+/* ".rank1" of a gang's "rank 1: …": ranks but the first have logs of their own. */
+static void add_rank(const char *error, struct lab_str *out) {
+    int rank;
+    if (error && sscanf(error, "rank %d:", &rank) == 1 && rank > 0)
+        lab_str_printf(out, ".rank%d", rank);
+}
+
+bool lab_report_hint(enum lab_hint_id id, const char *options, const char *error,
+                     struct lab_str *out) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, less);
     const struct lab_hint *hint = lab_hint(id);
@@ -55,6 +64,8 @@ bool lab_report_hint(enum lab_hint_id id, const char *options, struct lab_str *o
         lab_str_add_bytes(out, at, (size_t)(open - at));
         if (lab_str_starts(open, "{less}"))
             lab_str_add(out, less.text);
+        else if (lab_str_starts(open, "{rank}"))
+            add_rank(error, out);
         else if (has(keys, "model") || has(keys, "depth"))
             lab_str_add(out, ", or a smaller model");
     }

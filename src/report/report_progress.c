@@ -83,7 +83,8 @@ static void say_hint(const struct lab_runner_event *event) {
     LAB_AUTO(str, options);
     if (planned)
         lab_json_write(planned, 0, &options);
-    if (lab_report_hint(event->outcome->hint, planned ? options.text : NULL, &hint))
+    if (lab_report_hint(event->outcome->hint, planned ? options.text : NULL, event->outcome->error,
+                        &hint))
         lab_console_say("    %s", hint.text);
 }
 

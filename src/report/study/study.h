@@ -39,8 +39,10 @@ void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 /*
  * The text of a failed run's hint: appends a sentence or two; false where there is nothing to say.
  * `options`: the run's, since a hint names no key that its workload doesn't have; NULL = unknown.
+ * `error`: the run's, which begins with the rank that failed, whose log is named; NULL = unknown.
  */
-bool lab_report_hint(enum lab_hint_id id, const char *options, struct lab_str *out);
+bool lab_report_hint(enum lab_hint_id id, const char *options, const char *error,
+                     struct lab_str *out);
 
 /* --- the bar of `gpulab run` --- */
 

@@ -294,7 +294,7 @@ void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
     LAB_AUTO(str, error);
     LAB_AUTO(str, hint);
     add_visible(&error, run->error);
-    lab_report_hint(run->hint, run->options, &hint);
+    lab_report_hint(run->hint, run->options, run->error, &hint);
     lab_doc_data(doc, NULL, run_value(shown, lab_doc_arena(doc)));
     lab_doc_set_labels(doc, LABEL_COLUMNS);
     add_heading(doc, shown);
@@ -323,7 +323,7 @@ void lab_show_add_run(struct lab_doc *doc, const struct lab_show_run *shown) {
 static struct lab_value *run_value(const struct lab_show_run *shown, struct lab_arena *arena) {
     struct lab_value *map = lab_results_run(shown->run, arena), *list = lab_value_list(arena);
     LAB_AUTO(str, hint);
-    bool any = lab_report_hint(shown->run->hint, shown->run->options, &hint);
+    bool any = lab_report_hint(shown->run->hint, shown->run->options, shown->run->error, &hint);
     lab_value_set_string(arena, map, "hint", any ? hint.text : NULL);
     for (int i = 0; i < shown->metric_count; i++) {
         const struct lab_store_metric *metric = &shown->metrics[i];

@@ -271,7 +271,7 @@ static bool add_hint(const struct study_note *note, struct lab_str *out) {
     for (int i = 1; i < note->run_count; i++) /* what one workload has, another may not */
         if (!lab_str_equal(note->run[i]->workload, note->run[0]->workload))
             options = NULL;
-    return lab_report_hint(note->run[0]->hint, options, out);
+    return lab_report_hint(note->run[0]->hint, options, note->run[0]->error, out);
 }
 
 const char *study_hint(const struct study_note *note, struct lab_arena *arena) {

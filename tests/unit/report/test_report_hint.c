@@ -12,7 +12,7 @@
 static const char *hint_for(enum lab_hint_id id, const char *options) {
     static char text[512];
     LAB_AUTO(str, hint);
-    bool any = lab_report_hint(id, options, &hint);
+    bool any = lab_report_hint(id, options, NULL, &hint);
     assert_int_equal(any, hint.length > 0);
     snprintf(text, sizeof text, "%s", hint.text);
     return text;
@@ -40,6 +40,18 @@ LAB_TEST(hints_name_what_to_change) {
     assert_hint(LAB_HINT_WORKER_CRASHED, "logs/<run>.stderr");
     assert_hint(LAB_HINT_WRONG_RESULTS, "gpulab bench");
     assert_hint(LAB_HINT_OUT_OF_SPACE, "repeat the command");
+}
+
+/* Given that a rank of a gang failed, then its own log is named. */
+LAB_TEST(the_failed_ranks_log_is_named) {
+    static const char *const cases[][2] = {{"rank 1: the program ended", "logs/<run>.rank1.stderr"},
+                                           {"rank 0: the program ended", "logs/<run>.stderr"},
+                                           {"the program ended", "logs/<run>.stderr"}};
+    for (int i = 0; i < 3; i++) {
+        LAB_AUTO(str, hint);
+        assert_true(lab_report_hint(LAB_HINT_PROGRAM_FAILED, NULL, cases[i][0], &hint));
+        assert_contains(hint.text, cases[i][1]);
+    }
 }
 
 /* No hint shows a placeholder, whatever is known of the run. */
