@@ -124,16 +124,26 @@ static const char *cut_middle(const struct sheet *sheet, const char *name, int c
                             name + length - tail);
 }
 
+/* Names without their middles, unless two of them would look alike. */
+static void cut_middles(const struct sheet *sheet, struct column *column, int columns) {
+    int rows = sheet->table->row_count;
+    const char **whole = column->cells;
+    column->cells = lab_arena_alloc(sheet->arena, (size_t)rows + 1, sizeof *column->cells);
+    for (int r = 0; r < rows; r++)
+        column->cells[r] = cut_middle(sheet, whole[r], columns);
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < r; k++)
+            if (strcmp(column->cells[r], column->cells[k]) == 0 && strcmp(whole[r], whole[k]) != 0)
+                column->cells = whole;
+    measure(sheet, column);
+}
+
 static void cut_names(const struct sheet *sheet) {
     for (int c = 0; c < sheet->count; c++) {
         struct column *column = &sheet->columns[c];
         int over = total_width(sheet) - sheet->style.columns, width = column->width - over;
-        if (over <= 0 || column->hidden || column->align != LAB_ALIGN_NAME)
-            continue;
-        for (int r = 0; r < sheet->table->row_count; r++)
-            column->cells[r] =
-                cut_middle(sheet, column->cells[r], width > NAME_LEAST ? width : NAME_LEAST);
-        measure(sheet, column);
+        if (over > 0 && !column->hidden && column->align == LAB_ALIGN_NAME)
+            cut_middles(sheet, column, width > NAME_LEAST ? width : NAME_LEAST);
     }
 }
 
@@ -177,32 +187,34 @@ static int tell_apart(const struct sheet *sheet, struct column *column) {
     column->cells = lab_names_shorten(column->cells, rows, NAME_SHORT, sheet->arena);
     measure(sheet, column);
     least = least_width(sheet, column);
-    const char **whole = column->cells;
     if (least <= NAME_MIN)
         return least;
-    column->cells = lab_arena_alloc(sheet->arena, (size_t)rows + 1, sizeof *column->cells);
-    for (int r = 0; r < rows; r++)
-        column->cells[r] = cut_middle(sheet, whole[r], NAME_MIN);
-    for (int r = 0; r < rows; r++)
-        for (int k = 0; k < r; k++)
-            if (strcmp(column->cells[r], column->cells[k]) == 0 && strcmp(whole[r], whole[k]) != 0)
-                column->cells = whole;
-    measure(sheet, column);
+    cut_middles(sheet, column, NAME_MIN);
     return column->width;
 }
 
+/* The column that tells rows apart: the first, or, where that only counts them, the next. That one
+ * a terminal below 80 columns cuts as it must. */
+static struct column *find_names(const struct sheet *sheet) {
+    for (int c = 0; c < sheet->count; c++) {
+        struct column *column = &sheet->columns[c];
+        bool counts = column->align == LAB_ALIGN_RIGHT && sheet->style.columns >= 80;
+        if (!column->hidden && !counts)
+            return column;
+    }
+    return NULL;
+}
+
 static void cut_columns(const struct sheet *sheet) {
-    struct column *first = NULL;
-    for (int c = 0; c < sheet->count && !first; c++)
-        first = sheet->columns[c].hidden ? NULL : &sheet->columns[c];
+    struct column *names = find_names(sheet);
     int over = total_width(sheet) - sheet->style.columns;
-    int least = over > 0 && first ? tell_apart(sheet, first) : WIDTH_MIN;
+    int least = over > 0 && names ? tell_apart(sheet, names) : WIDTH_MIN;
     for (over = total_width(sheet) - sheet->style.columns; over > 0; over--) {
         struct column *widest = NULL;
         for (int c = 0; c < sheet->count; c++) {
             struct column *column = &sheet->columns[c];
             bool cut = column->align == LAB_ALIGN_LEFT || column->align == LAB_ALIGN_NAME;
-            if (!column->hidden && cut && column->width > (column == first ? least : WIDTH_MIN) &&
+            if (!column->hidden && cut && column->width > (column == names ? least : WIDTH_MIN) &&
                 (!widest || column->width >= widest->width))
                 widest = column;
         }

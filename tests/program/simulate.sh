@@ -127,7 +127,7 @@ expect_status 2
 expect_err "aren't in one machine"
 run run quick_test device=sim:l40s-10 experiment.max_workers=2
 expect_status 2
-expect_err 'a simulated machine is one process'
+expect_err 'simulated devices share one process'
 run run quick_test device=sim:l40s
 expect_status 2
 expect_err "there is no simulated machine 'l40s' \(did you mean 'l40s-10'\?\)"

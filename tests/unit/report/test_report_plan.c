@@ -60,6 +60,26 @@ static void assert_json(const struct lab_plan *plan, const struct lab_plan_estim
     assert_shown(plan, estimate, true, part);
 }
 
+/* Given names wider than the terminal that differ in the middle, then that is not cut. */
+LAB_TEST(names_of_runs_stay_distinct) {
+    static const char id[] = "gpu0+1+2+3_numa0_batch_size256_ddp_backendnccl_optimizersgd_find_unus"
+                             "ed_parametersfalse_precisionbf16";
+    static const char other[] = "gpu0+1+2+3_numa0_batch_size256_ddp_backendnccl_optimizeradam_find_"
+                                "unused_parametersfalse_precisionbf16";
+    struct lab_plan_run runs[48];
+    struct lab_plan plan = plan_of(runs);
+    struct lab_plan_estimate estimate = NOTHING_KNOWN;
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, out);
+    runs[0].id = id;
+    runs[1].id = other;
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    lab_report_add_plan(doc, &plan, &estimate);
+    lab_doc_write(doc, "text", (struct lab_style){.columns = 80, .unicode = true}, &out);
+    assert_contains(out.text, "sgd");
+    assert_contains(out.text, "adam");
+}
+
 LAB_TEST(runs_are_points_times_repeats) {
     struct lab_plan_run runs[48];
     struct lab_plan plan = plan_of(runs);

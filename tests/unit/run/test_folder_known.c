@@ -67,10 +67,15 @@ LAB_TEST(foreign_files_in_the_registry_are_left_alone) {
     assert_int_equal(count_entries(in_root("state/gpulab/studies")), 5);
 }
 
+/* From a folder without studies: those of a folder are known without a registry. */
 LAB_TEST(a_registry_that_cannot_be_made_does_not_matter) {
+    char before[4096];
     write_file(in_root("state"), "a file");
-    make_known("outputs/quick_test/2026-11-14/10-00-00");
+    make_known("elsewhere/outputs/quick_test/2026-11-14/10-00-00");
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(root), 0);
     known(0);
+    assert_int_equal(chdir(before), 0);
 }
 
 /* --- words --- */
