@@ -71,6 +71,8 @@ void study_digest_release(struct study_digest *digest);
 /* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN =
  * none. */
 double study_row_latency_s(const struct study_row *row);
+/* "tokens/s", "Time"; "Rate or time" where rows have their units. */
+const char *study_rate_title(const struct study_digest *digest);
 /* "p95 latency"; "Time" where each run is one iteration, such as a program from start to exit. */
 const char *study_latency_title(const struct study_digest *digest);
 

@@ -130,8 +130,7 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     for (int a = 0; a < axes->count; a++)
         columns[a].title = axes->items[a].title;
     memcpy(columns + before, values, sizeof values);
-    if (digest->range_count == 1 && *digest->ranges[0].unit)
-        columns[before + RATE].title = shows_latency(digest) ? digest->ranges[0].unit : "Time";
+    columns[before + RATE].title = study_rate_title(digest);
     columns[before + LATENCY].title =
         shows_latency(digest) && !brief ? study_latency_title(digest) : NULL;
     if (brief)

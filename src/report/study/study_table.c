@@ -309,9 +309,14 @@ static void choose_across(struct sheet *sheet, int rows_most, int columns) {
 
 enum { RUNS, RATE, SPREAD, CHANGE, LATENCY, REMARK, VALUE_COUNT };
 
-static const char *rate_title(const struct study_digest *digest) {
+const char *study_rate_title(const struct study_digest *digest) {
     const char *unit = digest->range_count == 1 ? digest->ranges[0].unit : "";
-    return strcmp(unit, STUDY_TIME) == 0 ? "Time" : *unit ? unit : "Rate";
+    bool times = false;
+    for (int i = 0; i < digest->range_count; i++)
+        times |= strcmp(digest->ranges[i].unit, STUDY_TIME) == 0;
+    if (times)
+        return digest->range_count == 1 ? "Time" : "Rate or time";
+    return *unit ? unit : "Rate";
 }
 
 static bool counts_differ(const struct sheet *sheet) {
@@ -376,7 +381,7 @@ static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
         lab_arena_alloc(sheet->arena, (size_t)axes + VALUE_COUNT, sizeof *columns);
     add_axis_columns(sheet, columns);
     memcpy(&columns[axes], values, sizeof values);
-    columns[axes + RATE].title = rate_title(sheet->digest);
+    columns[axes + RATE].title = study_rate_title(sheet->digest);
     columns[axes + LATENCY].title = study_latency_title(sheet->digest);
     if (!counts_differ(sheet))
         columns[axes + RUNS].title = NULL;
@@ -476,7 +481,7 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     if (left_out)
         lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
     if (sheet->across >= 0 && sheet->digest->range_count == 1)
-        lab_str_printf(&text, "Values: %s. ", rate_title(sheet->digest));
+        lab_str_printf(&text, "Values: %s. ", study_rate_title(sheet->digest));
     add_runs(sheet, &text);
     if (sheet->compared)
         lab_str_printf(&text, ". Change from %s", reference_of(sheet));

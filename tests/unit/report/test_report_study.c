@@ -230,6 +230,19 @@ LAB_TEST(before_anything_has_ended) {
     fixture_release(&f);
 }
 
+/* Given programs of which one has a rate and others a time alone, then the column is both. */
+LAB_TEST(rates_and_times_share_a_column) {
+    struct fixture f;
+    fixture_programs(&f);
+    f.runs[0].rate_unit = "tokens/s";
+    char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
+    assert_contains(text, "Rate or time");
+    assert_contains(markdown, "| Rate or time |");
+    lab_mem_free(text);
+    lab_mem_free(markdown);
+    fixture_release(&f);
+}
+
 /* Given several failures in words of their own that one hint fits, then it is given once. */
 LAB_TEST(a_hint_is_given_once) {
     struct fixture f;
