@@ -24,13 +24,25 @@ static void add_place(struct lab_str *out, const struct lab_chart_axis *axis, do
     }
 }
 
+/* A band has no title: that of the line that it belongs to, which has its colour. */
+static void add_name(const struct lab_chart_panel *panel, const struct lab_chart_series *series,
+                     struct lab_str *out) {
+    const char *title = series->title;
+    for (int i = 0; i < panel->series_count && !title && series->mark == LAB_CHART_BAND; i++)
+        if (panel->series[i].title && panel->series[i].colour == series->colour)
+            title = panel->series[i].title;
+    LAB_AUTO(str, name);
+    lab_str_printf(&name, "%s%s", title ? title : "", title && !series->title ? " (band)" : "");
+    add_text(out, name.text);
+}
+
 static void add_series(const struct lab_chart_panel *panel, const char *title, size_t number,
                        struct lab_str *out) {
     const struct lab_chart_series *series = &panel->series[number];
     for (size_t i = 0; i < series->count; i++) {
         add_text(out, title);
         lab_str_add(out, ",");
-        add_text(out, series->title);
+        add_name(panel, series, out);
         add_place(out, &panel->x, series->x[i]);
         const double *columns[] = {series->y, series->low, series->high};
         for (size_t c = 0; c < 3; c++)

@@ -352,6 +352,19 @@ LAB_TEST(data_hold) {
     assert_golden(g->text.text, "plot-data.csv");
 }
 
+/* Given a band, then its values have the name of the line in its colour. */
+LAB_TEST(a_bands_values_are_named) {
+    struct given *g = *state;
+    static double at[] = {1, 2};
+    struct lab_chart_series series[] = {
+        {.mark = LAB_CHART_BAND, .colour = 1, .x = at, .y = at, .low = at, .high = at, .count = 2},
+        {.title = "sgd", .mark = LAB_CHART_LINE, .colour = 1, .x = at, .y = at, .count = 2}};
+    struct lab_chart_panel panel = {.series = series, .series_count = 2};
+    struct lab_chart chart = {.panels = &panel, .panel_count = 1};
+    lab_plot_data(&chart, &g->text);
+    assert_contains(g->text.text, "\"sgd (band)\",1,1,1,1\n");
+}
+
 /* Given a simulated chart, then the word is drawn; given a real one, it isn't. */
 LAB_TEST(simulated_is_drawn_into_the_picture) {
     struct given *g = *state;
