@@ -275,7 +275,7 @@ static void write_table(struct lab_doc_writer *writer, const struct lab_doc_bloc
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title) {
             lab_str_add(out, is_figure(&table->columns[c]) ? "<th class=\"figure\">" : "<th>");
-            add_text(out, table->columns[c].title);
+            (table->columns[c].marked ? add_marked : add_text)(out, table->columns[c].title);
             lab_str_add(out, "</th>");
         }
     lab_str_add(out, "</tr></thead>\n<tbody>\n");

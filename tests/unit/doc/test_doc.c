@@ -104,8 +104,12 @@ LAB_TEST(page_takes_nothing_as_code) {
     struct given *g = *state;
     fill(g);
     lab_doc_marked(g->doc, LAB_DOC_FAINT, "See [x.json](../x.json), `a<b`, **so** and \\*.");
+    static const struct lab_doc_column named[] = {{.title = "a\\_b", .marked = true}};
+    lab_doc_rows(g->doc, NULL, NULL, named, 1);
+    lab_doc_cell(g->doc, "1\\_2");
     const char *page = write(g, "html", wide);
     static const char *const parts[] = {
+        "<th>a_b</th>",
         "<title>Copies</title>",
         "<p class=\"says\">Copies reach 25 GB/s.</p>",
         "<td class=\"figure\">25.0 GB/s ± 10.0%</td>",
