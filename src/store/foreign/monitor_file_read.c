@@ -5,10 +5,21 @@
 
 #include <string.h>
 
+/* Values without names: nvidia-smi's noheader,nounits, say. */
+static bool is_nameless(const char *names) {
+    return *names >= '0' && *names <= '9';
+}
+
 /* `names`: the first fields that were met; "" = there was none. */
 static int refuse(const char *path, const char *names, struct lab_err *err) {
     LAB_AUTO(str, known);
     lab_monitor_add_json_names(&known);
+    if (is_nameless(names))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s has values without names (the first: %s): put the list of "
+                           "--query-gpu before them as a first line, such as 'timestamp, index, "
+                           "memory.used'",
+                           path, names);
     return lab_err_set(
         err, LAB_ERR_USER,
         "%s has no known field%s%s%s; known files: gpulab's own; nvidia-smi's CSV (with header "

@@ -189,6 +189,7 @@ LAB_TEST(what_is_not_known_is_refused_with_its_fields) {
         {"{\"schema\":1,\"header\":true,\"all_smi_version\":\"0.25.0\"}\n", "no value that can"},
         {"# gpu  colour\n# Idx  rgb\n    0  3\n", "the first: gpu, colour"},
         {"timestamp, utilization.gpu [%]\nnoon, 3 %\n", "lines without a valid time or device (1)"},
+        {"2026/11/17 19:04:30.386, 0, 3059\n", "put the list of --query-gpu before them"},
         {"\x28\xb5\x2f\xfd\x04\x00 …", "unpack it first: zstd -d"},
         {"\x1f\x8b\x08\x08 …", "unpack it first: gunzip"},
     };
