@@ -55,8 +55,9 @@ struct lab_analysis_result {
                                 answer says it */
     const char *further;     /* keys that test, with the study's own command, what it left out */
     const char *tests;       /* what they test, without full stop; NULL both = nothing is left */
-    const char *by_point;    /* its first table has a row for each point, which a study's end shows
-                                in place of their rates; what stands below it. NULL = it hasn't */
+    const char *by_point; /* its first table has a row for each point or setting, which reports of
+                                a study show in place of rates; what stands below it. NULL = it
+                                hasn't */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */
@@ -64,8 +65,6 @@ struct lab_analysis_result {
     int column_count;
     struct lab_analysis_part *parts;
     int part_count;
-    /* what reports of a study show instead of its points' rates; NULL = those */
-    const struct lab_doc_table *overview;
     bool simulated;           /* some figure is: the word stands in every heading */
     const char *const *notes; /* about the whole; NULL-terminated */
     /* what was found, the headline first; all else says the same in other words */

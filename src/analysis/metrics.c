@@ -331,7 +331,7 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
         if (i != first)
             add_part(result, settings, metrics, valued, i, false, arena);
     if (!metrics[first].own && metrics[first].better != LAB_DIRECTION_NONE)
-        result->overview = result->parts[0].tables;
+        result->by_point = "Mean over runs, ± its 95% CI.";
 }
 
 /* What is said of the objective, or of the first metric where there is none. */

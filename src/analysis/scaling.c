@@ -38,7 +38,8 @@ static const struct lab_field figure_fields[] = {
 
 static const struct lab_field model_fields[] = {
     LAB_FIELD(struct scaling_model, name, "model", "Model", LAB_UNIT_TEXT),
-    LAB_FIELD(struct scaling_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct scaling_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER,
+              .yields = 4),
     LAB_FIELD(struct scaling_model, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND,
               .with_interval = true),
     LAB_FIELD(struct scaling_model, half_depth, NULL, "vs half the depth", LAB_UNIT_FIGURE,

@@ -48,7 +48,7 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, median_s, "iteration_ms", "Iteration", LAB_UNIT_TIME, .yields = 1),
     LAB_FIELD(struct row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
     LAB_FIELD(struct row, p99, "p99_over_median", "p99/median", LAB_UNIT_RATIO),
-    LAB_FIELD(struct row, longest, "longest_over_median", "Longest/median", LAB_UNIT_RATIO),
+    LAB_FIELD(struct row, longest, "longest_over_median", "Max/median", LAB_UNIT_RATIO),
     LAB_FIELD(struct row, changed, "changed_runs", "Changed runs", LAB_UNIT_COUNT, .yields = 2),
     LAB_FIELD(struct row, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION, .yields = 3),
     LAB_FIELD(struct row, throttled_by, "throttled_by", NULL, LAB_UNIT_TEXT),
@@ -504,8 +504,9 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         if (i > 0)
             continue;
         test_longer(result, &made);
-        result->by_point = "Drift: from start to end of a run, 95% CI over runs. p99 and longest "
-                           "iteration: over their run's median, of the run where they are largest.";
+        result->by_point =
+            "Drift: from start to end of a run, 95% CI over runs. p99 and max of "
+            "iteration times: over their run's median, of the run where they are largest.";
         result->action = result->further ? NULL : make_action(&made);
     }
     return 0;

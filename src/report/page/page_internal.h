@@ -106,12 +106,12 @@ struct page_open page_open_count(const struct lab_page *page);
 bool page_tells(const struct lab_page_analysis *analysis);
 /* The result of the first analysis that has one; NULL = none has. */
 const struct lab_analysis_result *page_leading(const struct lab_page *page);
-/* The analysis whose first table shows each point; NULL = rates do. */
+/* The analysis whose first table shows each point or setting; NULL = rates do. */
 const struct lab_page_analysis *page_by_point(const struct lab_page *page);
+/* That table, with so many columns and rows at most; NULL = there is none. */
+struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
+                                    int columns, int rows, struct lab_arena *arena);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
-/* Instead of the rates of a study's points: so many columns and rows at most. NULL = those. */
-struct lab_doc_table *page_overview(const struct lab_page *page, int columns, int rows,
-                                    struct lab_arena *arena);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

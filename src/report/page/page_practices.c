@@ -11,7 +11,7 @@
 #define CHOICES_MOST  12
 #define POINTS_SHOWN  8
 
-#define OVERVIEW_COLUMNS 4 /* what a card has room for */
+#define OVERVIEW_COLUMNS 3 /* what a card has room for */
 
 static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
     return advice->line_count > 1 ? &advice->all : advice->lines;
@@ -39,8 +39,8 @@ static bool has_program(const struct page_action *action) {
  * settings give. */
 static void add_rates(const struct page_build *build) {
     bool compared = false;
-    const struct lab_doc_table *overview =
-        page_overview(build->page, OVERVIEW_COLUMNS, POINTS_SHOWN, lab_doc_arena(build->doc));
+    const struct lab_doc_table *overview = page_overview(
+        build->page, build->names, OVERVIEW_COLUMNS, POINTS_SHOWN, lab_doc_arena(build->doc));
     for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;
     if (!build->digest || compared || (!overview && build->digest->row_count > POINTS_SHOWN))

@@ -110,21 +110,28 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
     return merged;
 }
 
-struct lab_doc_table *page_overview(const struct lab_page *page, int columns, int rows,
-                                    struct lab_arena *arena) {
-    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
-    if (!leading || !leading->overview || page->answer)
+struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
+                                    int columns, int rows, struct lab_arena *arena) {
+    const struct lab_page_analysis *analysis = page ? page_by_point(page) : NULL;
+    const struct lab_doc_table *whole =
+        analysis ? page_merged(analysis->result, 0, names, arena) : NULL;
+    if (!whole)
         return NULL;
-    struct lab_doc_table *table = lab_arena_copy(arena, leading->overview, 1, sizeof *table);
+    struct lab_doc_table *table = lab_arena_copy(arena, whole, 1, sizeof *table);
     struct lab_doc_column *own = lab_analysis_own_columns(table, arena);
+    bool cards = columns < table->column_count; /* there columns yield before they are cut */
     for (int i = 0; i < table->column_count; i++)
-        if (own[i].title && columns-- <= 0)
+        if (own[i].title && ((cards && own[i].yields > 0) || columns-- <= 0))
             own[i].title = NULL;
     table->key = table->title = NULL;
     table->untitled = true;
     table->folds = false;
+    int left = table->row_count - rows;
     table->row_total = table->row_count;
-    table->row_count = table->row_count < rows ? table->row_count : rows;
-    table->more = "All of it: gpulab analyze metrics.";
+    table->row_count = left > 0 ? rows : table->row_count;
+    table->more =
+        left > 0
+            ? lab_arena_printf(arena, "… %d more rows: gpulab analyze %s.", left, analysis->name)
+            : lab_arena_printf(arena, "More columns: gpulab analyze %s.", analysis->name);
     return table;
 }

@@ -278,31 +278,6 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 
 /* --- all of it --- */
 
-/* A row for each point as the analysis shows it that answers the question. False: it doesn't. */
-static bool add_own_table(struct lab_doc *doc, const struct end *end, int rows_most) {
-    struct lab_arena *arena = lab_doc_arena(doc);
-    const struct lab_page_analysis *analysis = end->page ? page_by_point(end->page) : NULL;
-    const struct lab_doc_table *table =
-        analysis ? page_merged(analysis->result, 0, page_names_make(&end->digest, arena), arena)
-                 : NULL;
-    if (!table)
-        return false;
-    struct lab_doc_table *cut = lab_arena_copy(arena, table, 1, sizeof *table);
-    int left = table->row_count - rows_most;
-    cut->key = cut->title = NULL;
-    cut->untitled = true;
-    if (left > 0)
-        cut->row_count = cut->row_total = rows_most;
-    lab_doc_gap(doc);
-    lab_doc_table(doc, cut);
-    lab_doc_text(doc, LAB_DOC_FAINT, "%s%s",
-                 left > 0 ? lab_arena_printf(arena, "… %d more row%s (--verbose). ", left,
-                                             study_plural(left))
-                          : "",
-                 analysis->result->by_point);
-    return true;
-}
-
 /* Rows that leave room for all else. */
 static int rows_most(const struct end *end, const char *verdict) {
     enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 3 };
@@ -318,11 +293,13 @@ static int rows_most(const struct end *end, const char *verdict) {
 static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     const struct lab_study_info *study = end->digest.study;
     const struct lab_doc_table *overview =
-        page_overview(end->page, INT32_MAX, rows, lab_doc_arena(doc));
+        page_overview(end->page, page_names_make(&end->digest, lab_doc_arena(doc)), INT32_MAX, rows,
+                      lab_doc_arena(doc));
     if (overview) {
         lab_doc_gap(doc);
         lab_doc_table(doc, overview);
-    } else if (!add_own_table(doc, end, rows)) {
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", page_by_point(end->page)->result->by_point);
+    } else {
         study_add_table(doc, &end->digest, &end->claims,
                         (struct study_room){.rows = rows,
                                             .columns = end->style.columns,
