@@ -77,8 +77,11 @@ struct lab_config {
  *       - db@backup: [a, b]         two options, under the key `backup`
  *       - db: null                  nothing, until somebody chooses
  *       - optional db: local        nothing if there is no such file
+ *       - tuned: ${db}_${server}    by choices that this list or a later one makes
  *       - override /db: sqlite      changes a choice that some other list makes
  *       - _self_                    this config's own keys; last if not named
+ *
+ * A group is chosen once for each package: a second choice is an error, not an override.
  *
  * A config lands under its group's name (`experiment/x.yaml` under `experiment`), unless `@package`
  * behind the group or a first line "# @package name" says otherwise; `_global_` is the root. Words

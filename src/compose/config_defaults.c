@@ -2,7 +2,8 @@
  * config_defaults.c: which configs are merged, in which order. The primary config's defaults list
  * is expanded from its end to its start, because what a later config overrides (`override /db: x`,
  * as experiments do) must be known when an earlier list chooses; the items come out in reverse,
- * too.
+ * too. An option that names other choices (`${db}_${server}`) waits until the rest of its list is
+ * expanded.
  */
 #include "compose/config_internal.h"
 
@@ -19,7 +20,7 @@ struct entry { /* of a defaults list */
     bool package_given;             /* by '@' */
     const char *parent_package;     /* what a header's package is below */
     const struct lab_value *option; /* a name, a list of them, or null */
-    bool overridden;
+    bool overridden, interpolated;
     const struct lab_override *word; /* that chose the option; or */
     const struct lab_value *item;    /* what stands in the list */
 };
@@ -39,7 +40,7 @@ struct expansion {
     int override_count;
     struct lab_config_item *items; /* the last first */
     int item_count;
-    struct lab_value *choices_seen; /* a map, for its keys: "db", "db@backup" */
+    struct lab_value *choices; /* a map: "db", "db@backup" → the option */
     struct lab_err *err;
 };
 
@@ -47,6 +48,7 @@ struct level { /* a config that is being expanded */
     const struct level *up;
     const struct lab_config_source *source;
     const char *group, *package;
+    bool interpolated; /* chosen by other choices, or below such a one */
 };
 
 static int expand(struct expansion *e, const struct level *level);
@@ -211,8 +213,6 @@ static void place_additions(struct expansion *e, const struct level *level, stru
 
 /* The entry as the words and other lists want it; -1 if a deletion doesn't fit. */
 static int override_entry(struct expansion *e, struct entry *entry) {
-    const char *name = choice_name(e, entry->group, entry->package);
-    lab_value_set_bool(e->arena, e->choices_seen, name, true);
     struct override *o = find_override(e, entry->group, entry->package);
     if (!o)
         return 0;
@@ -241,10 +241,11 @@ static int check_used(struct expansion *e) {
             continue;
         const char *name = choice_name(e, o->group, o->package);
         LAB_AUTO(str, hint);
-        lab_config_suggest(e->choices_seen, name, &hint);
+        lab_config_suggest(e->choices, name, &hint);
         lab_err_set(e->err, LAB_ERR_USER, "no defaults list chooses '%s'%s%s%s", name, hint.text,
                     o->option && o->word ? "; to add it: +" : "",
                     o->option && o->word ? o->word->text : "");
+        assert(o->word || o->option);
         return o->word ? lab_config_blame_word(o->word, e->err)
                        : lab_config_blame(o->option, e->err);
     }
@@ -257,6 +258,65 @@ static int blame_entry(struct expansion *e, const struct entry *entry) {
     if (entry->word)
         return lab_config_blame_word(entry->word, e->err);
     return lab_config_blame(entry->item, e->err);
+}
+
+static bool is_choice(const struct lab_value *option) {
+    return option && (option->type == LAB_VALUE_STRING || option->type == LAB_VALUE_NULL);
+}
+
+/* A choice is made once. A list of options and a deletion are none: they are noted as known. */
+static int note_choice(struct expansion *e, const struct entry *entry) {
+    const char *name = choice_name(e, entry->group, entry->package);
+    const struct lab_value *known = lab_value_get(e->choices, name), *option = entry->option;
+    if (is_choice(known) && is_choice(option) &&
+        (known->type == LAB_VALUE_STRING || option->type == LAB_VALUE_STRING)) {
+        LAB_AUTO(str, here);
+        LAB_AUTO(str, later);
+        lab_value_write(option, &here);
+        lab_value_write(known, &later);
+        lab_err_set(
+            e->err, LAB_ERR_USER,
+            "'%s' is chosen twice, here %s and later %s; `override %s: %s` changes a choice", name,
+            here.text, later.text, name, later.text);
+        return blame_entry(e, entry);
+    }
+    if (is_choice(option))
+        lab_value_set(e->arena, e->choices, name, (struct lab_value *)option);
+    else if (!known)
+        lab_value_set_bool(e->arena, e->choices, name, true);
+    return 0;
+}
+
+static bool interpolates(const struct lab_value *option) {
+    return option && option->type == LAB_VALUE_STRING && strstr(option->string, "${");
+}
+
+/* "${db}_${server}", from choices that are made already. */
+static int resolve_option(struct expansion *e, struct entry *entry) {
+    LAB_AUTO(str, text);
+    for (const char *rest = entry->option->string; *rest;) {
+        if (!lab_str_starts(rest, "${")) {
+            lab_str_add_bytes(&text, rest++, 1);
+            continue;
+        }
+        size_t length = strcspn(rest, "}");
+        const char *name = lab_arena_strndup(e->arena, rest + 2, length - 2);
+        const struct lab_value *choice = lab_value_get(e->choices, name);
+        if (!rest[length] || !choice || choice->type != LAB_VALUE_STRING) {
+            LAB_AUTO(str, hint);
+            if (!choice)
+                lab_config_suggest(e->choices, name, &hint);
+            lab_err_set(e->err, LAB_ERR_USER,
+                        "'%s' is not the name of a choice made before this one%s; ${…} in a "
+                        "defaults list stands for one",
+                        name, hint.text);
+            return blame_entry(e, entry);
+        }
+        lab_str_add(&text, choice->string);
+        rest += length + 1;
+    }
+    entry->option = lab_value_string(e->arena, text.text);
+    return 0;
 }
 
 static int fail_missing(struct expansion *e, const struct entry *entry, const char *option) {
@@ -316,7 +376,10 @@ static int expand_option(struct expansion *e, const struct level *up, const stru
     if (!*option ||
         !lab_config_has_file(e->composer->path, lab_arena_printf(e->arena, "%s.yaml", name)))
         return entry->optional ? 0 : fail_missing(e, entry, option);
-    struct level level = {.up = up, .group = entry->group, .package = entry->package};
+    struct level level = {.up = up,
+                          .group = entry->group,
+                          .package = entry->package,
+                          .interpolated = entry->interpolated || up->interpolated};
     if (lab_config_source(e->composer, name, &level.source, e->err) < 0)
         return -1;
     if (level.source->package && !entry->package_given)
@@ -333,16 +396,41 @@ static int expand_option(struct expansion *e, const struct level *up, const stru
 }
 
 static int expand_entry(struct expansion *e, const struct level *level, struct entry *entry) {
-    if (entry->kind == GROUP && override_entry(e, entry) < 0)
+    if (entry->kind == GROUP && note_choice(e, entry) < 0)
         return -1;
     const struct lab_value *option = entry->option;
     if (!option || option->type == LAB_VALUE_NULL)
         return 0;
     if (option->type == LAB_VALUE_STRING)
         return expand_option(e, level, entry, option->string);
-    for (int i = option->count - 1; i >= 0; i--)
+    for (int i = option->count - 1; i >= 0; i--) {
+        if (interpolates(option->items[i])) {
+            lab_err_set(e->err, LAB_ERR_USER, "${…} isn't possible in a list of options");
+            return blame_entry(e, entry);
+        }
         if (expand_option(e, level, entry, option->items[i]->string) < 0)
             return -1;
+    }
+    return 0;
+}
+
+/* Those that waited: `places[i]` items were there when entry i was due. */
+static int expand_waiting(struct expansion *e, const struct level *level, struct entry *entries,
+                          const int *places, int count) {
+    int moved = 0; /* items that earlier ones have put in */
+    for (int i = count - 1; i >= 0; i--) {
+        int end = e->item_count, place = places[i] + moved;
+        if (!entries[i].interpolated)
+            continue;
+        if (resolve_option(e, &entries[i]) < 0 || expand_entry(e, level, &entries[i]) < 0)
+            return -1;
+        int added = e->item_count - end;
+        struct lab_config_item *items =
+            lab_arena_copy(e->arena, e->items + end, (size_t)added, sizeof *items);
+        memmove(e->items + place + added, e->items + place, (size_t)(end - place) * sizeof *items);
+        memcpy(e->items + place, items, (size_t)added * sizeof *items);
+        moved += added;
+    }
     return 0;
 }
 
@@ -359,6 +447,9 @@ static int read_list(struct expansion *e, const struct level *level, struct entr
         if (entry.kind == SELF && has_self)
             return fail_entry(e, list->items[i], "duplicate `_self_`");
         has_self |= entry.kind == SELF;
+        if (entry.overrides && level->interpolated)
+            return fail_entry(e, list->items[i],
+                              "no `override` in a config that other choices have chosen");
         if (!entry.overrides)
             entries[count++] = entry;
         else if (!find_override(e, entry.group, entry.package))
@@ -379,17 +470,23 @@ static int expand(struct expansion *e, const struct level *level) {
     if (!level->up)
         room += e->override_count;
     struct entry *entries = lab_arena_alloc(e->arena, (size_t)room, sizeof *entries);
-    int count = 0;
+    int *places = lab_arena_alloc(e->arena, (size_t)room, sizeof *places), count = 0;
     if (read_list(e, level, entries, &count) < 0)
         return -1;
     const char *slash = strrchr(level->source->name, '/');
     for (int i = count - 1; i >= 0; i--) {
-        if (entries[i].kind == SELF)
+        places[i] = e->item_count;
+        if (entries[i].kind == SELF) {
             add_item(e, level, slash ? slash + 1 : level->source->name, false);
-        else if (expand_entry(e, level, &entries[i]) < 0)
+            continue;
+        }
+        if (entries[i].kind == GROUP && override_entry(e, &entries[i]) < 0)
+            return -1;
+        entries[i].interpolated = entries[i].kind == GROUP && interpolates(entries[i].option);
+        if (!entries[i].interpolated && expand_entry(e, level, &entries[i]) < 0)
             return -1;
     }
-    return 0;
+    return expand_waiting(e, level, entries, places, count);
 }
 
 static int note_words(struct expansion *e, const struct lab_override *const *words, int count) {
@@ -426,7 +523,7 @@ int lab_config_expand(struct lab_composer *composer, const struct lab_override *
                       struct lab_err *err) {
     struct expansion e = {.composer = composer,
                           .arena = composer->arena,
-                          .choices_seen = lab_value_map(composer->arena),
+                          .choices = lab_value_map(composer->arena),
                           .err = err};
     struct level primary = {.group = "", .package = ""};
     if (lab_config_source(composer, composer->primary, &primary.source, err) < 0 ||
