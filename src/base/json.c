@@ -6,7 +6,18 @@
 #include "base/json.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <string.h>
+
+/* jansson asserts, or calls a text invalid, where it gets no memory: it gets ours, or the program
+ * ends. */
+static void *allocate(size_t size) {
+    return lab_mem_resize(NULL, size, 1);
+}
+
+static void give_memory(void) {
+    json_set_alloc_funcs(allocate, lab_mem_free);
+}
 
 static struct lab_value *convert(const json_t *json, const char *origin, struct lab_arena *arena) {
     struct lab_value *value = NULL;
@@ -43,6 +54,8 @@ int lab_json_parse(const char *text, size_t length, const char *origin, struct l
     if (memchr(text, '\0', length))
         return lab_err_set(err, LAB_ERR_USER, "%s: invalid JSON: NUL bytes",
                            origin ? origin : "text");
+    static pthread_once_t given = PTHREAD_ONCE_INIT;
+    pthread_once(&given, give_memory);
     json_error_t problem;
     json_t *json = json_loadb(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &problem);
     if (!json)

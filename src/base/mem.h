@@ -13,6 +13,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/* Ends the program with a line about memory of that size, and status 1: also for whoever gets his
+ * from a library or a mapping. */
+_Noreturn void lab_mem_exhausted(size_t count, size_t size);
+
 void *lab_mem_alloc(size_t count, size_t size); /* zeroed; count × size is checked */
 void *lab_mem_resize(void *old, size_t count,
                      size_t size); /* new part not zeroed; old may be NULL */

@@ -198,6 +198,8 @@ static bool has_database(const char *folder, struct lab_arena *arena) {
 /* The study that a path is, or lies in: study.db itself, results.json, logs/….stderr. */
 static const char *study_of_path(const char *word, struct lab_arena *arena) {
     LAB_AUTO_FREE char *real = realpath(word, NULL);
+    if (!real && errno == ENOMEM) /* else it would be taken for a name */
+        lab_mem_exhausted(1, PATH_MAX);
     if (!real)
         return NULL;
     char *path = lab_arena_strdup(arena, real);

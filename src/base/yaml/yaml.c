@@ -37,6 +37,8 @@ static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...) {
 static int fail_syntax(struct reader *r) {
     const yaml_parser_t *p = &r->parser;
     yaml_mark_t mark = p->problem_mark;
+    if (p->error == YAML_MEMORY_ERROR)
+        lab_mem_exhausted(1, sizeof *p);
     if (p->error == YAML_READER_ERROR)
         mark = p->mark;
     if (p->context)
@@ -295,7 +297,7 @@ int lab_yaml_parse(const char *text, size_t length, const char *origin,
     if (check_text(text, length, &r) < 0)
         return -1;
     if (!yaml_parser_initialize(&r.parser))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "libyaml has no memory");
+        lab_mem_exhausted(1, sizeof r.parser);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
     int result = read_stream(&r, ret_value);

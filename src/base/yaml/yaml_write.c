@@ -4,6 +4,7 @@
  */
 #include "base/yaml/yaml.h"
 
+#include "base/mem.h"
 #include "base/yaml/yaml_scalar.h"
 
 #include <assert.h>
@@ -16,11 +17,18 @@ static int append(void *state, unsigned char *bytes, size_t length) {
     return 1;
 }
 
-/* The emitter refuses only events in a wrong order or text that isn't UTF-8; both are bugs here. */
-static void emit(yaml_emitter_t *emitter, yaml_event_t *event) {
-    int done = yaml_emitter_emit(emitter, event);
-    assert(done);
-    (void)done;
+/* libyaml says no where it has no memory. Events in a wrong order and text that isn't UTF-8, which
+ * its emitter refuses, too, are bugs here. */
+static void need(int done) {
+    if (!done)
+        lab_mem_exhausted(1, sizeof(yaml_event_t));
+}
+
+/* Emits the event that was made; one that wasn't holds nothing that could be emitted. */
+static void emit(yaml_emitter_t *emitter, yaml_event_t *event, int made) {
+    need(made);
+    need(yaml_emitter_emit(emitter, event) || emitter->error != YAML_MEMORY_ERROR);
+    assert(emitter->error == YAML_NO_ERROR);
 }
 
 /* A copy with every stray byte as U+FFFD. */
@@ -54,9 +62,9 @@ static void emit_text(yaml_emitter_t *emitter, const char *text) {
                                 : plain                   ? YAML_PLAIN_SCALAR_STYLE
                                                           : YAML_SINGLE_QUOTED_SCALAR_STYLE;
     yaml_event_t event;
-    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid.text,
-                                 (int)valid.length, plain, 1, style);
-    emit(emitter, &event);
+    emit(emitter, &event,
+         yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid.text,
+                                      (int)valid.length, plain, 1, style));
 }
 
 static void emit_plain(yaml_emitter_t *emitter, const struct lab_value *value) {
@@ -64,9 +72,9 @@ static void emit_plain(yaml_emitter_t *emitter, const struct lab_value *value) {
     yaml_event_t event;
     if (!lab_value_write_plain(value, &text))
         lab_str_add(&text, isnan(value->number) ? ".nan" : value->number > 0 ? ".inf" : "-.inf");
-    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text.text,
-                                 (int)text.length, 1, 1, YAML_PLAIN_SCALAR_STYLE);
-    emit(emitter, &event);
+    emit(emitter, &event,
+         yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text.text,
+                                      (int)text.length, 1, 1, YAML_PLAIN_SCALAR_STYLE));
 }
 
 static void emit_value(yaml_emitter_t *emitter, const struct lab_value *value) {
@@ -80,40 +88,32 @@ static void emit_value(yaml_emitter_t *emitter, const struct lab_value *value) {
         emit_plain(emitter, value);
         return;
     }
-    if (is_map)
-        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
-    else
-        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
-    emit(emitter, &event);
+    emit(emitter, &event,
+         is_map
+             ? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE)
+             : yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+                                                    YAML_BLOCK_SEQUENCE_STYLE));
     for (int i = 0; i < value->count; i++) {
         if (is_map)
             emit_text(emitter, value->keys[i]);
         emit_value(emitter, value->items[i]);
     }
-    if (is_map)
-        yaml_mapping_end_event_initialize(&event);
-    else
-        yaml_sequence_end_event_initialize(&event);
-    emit(emitter, &event);
+    emit(emitter, &event,
+         is_map ? yaml_mapping_end_event_initialize(&event)
+                : yaml_sequence_end_event_initialize(&event));
 }
 
 void lab_yaml_write(const struct lab_value *value, struct lab_str *out) {
     yaml_emitter_t emitter;
     yaml_event_t event;
-    int ready = yaml_emitter_initialize(&emitter);
-    assert(ready);
-    (void)ready;
+    need(yaml_emitter_initialize(&emitter));
     yaml_emitter_set_output(&emitter, append, out);
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_width(&emitter, -1);
-    yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING);
-    emit(&emitter, &event);
-    yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1);
-    emit(&emitter, &event);
+    emit(&emitter, &event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
+    emit(&emitter, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
     emit_value(&emitter, value);
-    yaml_document_end_event_initialize(&event, 1);
-    emit(&emitter, &event);
-    yaml_stream_end_event_initialize(&event);
-    emit(&emitter, &event);
+    emit(&emitter, &event, yaml_document_end_event_initialize(&event, 1));
+    emit(&emitter, &event, yaml_stream_end_event_initialize(&event));
     yaml_emitter_delete(&emitter);
 }

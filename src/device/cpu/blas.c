@@ -76,7 +76,7 @@ void *BLAS_SYMBOL(blas_memory_alloc)(int where) {
     fresh->memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fresh->memory == MAP_FAILED)
-        abort(); /* host memory: base/mem.h */
+        lab_mem_exhausted(1, BUFFER_BYTES);
     fresh->used = true;
     fresh->next = first;
     pthread_setspecific(buffers_key, fresh);

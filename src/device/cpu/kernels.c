@@ -4,6 +4,7 @@
  */
 #include "device/cpu/kernels.h"
 
+#include "base/mem.h"
 #include "device/cpu/simd/simd.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ void *cpu_scratch_get(struct cpu_scratch *scratch, size_t size_bytes) {
             (size_bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
         scratch->memory = aligned_alloc(SCRATCH_ALIGNMENT, rounded);
         if (!scratch->memory)
-            abort(); /* host memory: base/mem.h */
+            lab_mem_exhausted(1, rounded);
         scratch->size_bytes = rounded;
     }
     return scratch->memory;
