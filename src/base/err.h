@@ -23,7 +23,7 @@ enum lab_err_code {
     LAB_ERR_SYSTEM, /* the operating system or a library refused: exit 1 */
     LAB_ERR_MEMORY, /* a device or a NUMA node has too little memory: exit 1, a sweep goes on */
     LAB_ERR_UNSUPPORTED, /* this device or machine can't do that: exit 1, a sweep goes on */
-    LAB_ERR_WRONG,       /* a result failed its check: exit 1 */
+    LAB_ERR_WRONG,       /* a result or a file failed its check: exit 1 */
     LAB_ERR_INTERRUPTED, /* the user stopped it: exit 130 */
 };
 

@@ -36,12 +36,15 @@
 
 /* --- what is there already --- */
 
-/* Names in a directory that `wanted` takes, the last one first. */
+/* Names in a directory that `wanted` takes, the last one first; NULL with errno where it is there
+ * and can't be read. */
 static const char **list_names(const char *path, bool (*wanted)(const char *name),
                                int (*compare)(const void *a, const void *b),
                                struct lab_arena *arena, int *ret_count) {
     const char *const *all = lab_walk_names(path, arena);
     int room = 0, count = 0;
+    if (!all && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+        return NULL;
     while (all && all[room])
         room++;
     const char **names = lab_arena_alloc(arena, (size_t)room + 1, sizeof *names);
@@ -69,24 +72,26 @@ static bool is_same(const struct lab_folder_request *request, const struct lab_s
            study->machine_identity == request->machine_identity;
 }
 
-/* Whether the study in this folder is the one that is asked for, and has runs that aren't done or
- * files that may not be complete. `ret_resume`: how one of the same words and other defaults is
- * resumed, in the arena; NULL = nobody asks. */
-static bool is_unfinished(const struct lab_folder_request *request, const char *path,
-                          const char **ret_resume, struct lab_arena *resume_arena) {
+/* 1 = the study in this folder is the one that is asked for, and has runs that are left or files
+ * that may not be complete; 0 = it isn't; -1 = the system keeps it unknown. `ret_resume`: how one
+ * of the same words and other defaults is resumed, in the arena; NULL = nobody asks. */
+static int is_unfinished(const struct lab_folder_request *request, const char *path,
+                         const char **ret_resume, struct lab_arena *resume_arena,
+                         struct lab_err *err) {
     LAB_AUTO(arena, arena);
-    struct lab_err err = LAB_ERR_INIT;
+    struct lab_err why = LAB_ERR_INIT;
     struct lab_store *store = NULL;
     struct lab_store_study study;
     int counts[LAB_RUN_STATE_COUNT], left = 0;
     bool same = false;
     const char *database = lab_arena_printf(&arena, "%s/" FOLDER_DATABASE, path);
     if (access(database, F_OK) < 0)
-        return false;
-    if (lab_store_open(database, LAB_STORE_READ, &store, &err) < 0 ||
-        lab_store_study(store, &arena, &study, &err) < 0 ||
-        lab_store_count(store, counts, &err) < 0) {
-        lab_log(LAB_LOG_WARNING, "skipping a study that can't be read: %s", err.text);
+        return 0;
+    if (lab_store_open(database, LAB_STORE_READ, &store, &why) < 0 ||
+        lab_store_study(store, &arena, &study, &why) < 0 ||
+        lab_store_count(store, counts, &why) < 0) {
+        if (why.code != LAB_ERR_SYSTEM)
+            lab_log(LAB_LOG_WARNING, "skipping a study that can't be read: %s", why.text);
     } else {
         left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
@@ -98,6 +103,11 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
             *ret_resume = folder_resume_command(request, &study, resume_arena);
     }
     lab_store_close(store);
+    if (why.code == LAB_ERR_SYSTEM) /* no memory, no descriptor: the next try may find it whole */
+        return lab_err_set(err, why.code,
+                           "%s; is it unfinished? Try again, or start another study with "
+                           "experiment.resume=false",
+                           why.text);
     return same && left > 0;
 }
 
@@ -185,14 +195,16 @@ static int try_existing(const struct lab_folder_request *request, const char *pa
         lab_log(LAB_LOG_INFO, "not resumed: %s", other.text);
         return 0;
     }
-    if (!is_unfinished(request, path, ret_resume, arena))
-        return 0;
+    int unfinished = is_unfinished(request, path, ret_resume, arena, err);
+    if (unfinished <= 0)
+        return unfinished;
     int fd = lock_existing(path, err);
     if (fd < 0)
         return -1;
-    if (!is_unfinished(request, path, NULL, NULL)) { /* whoever held it has just finished it */
+    unfinished = is_unfinished(request, path, NULL, NULL, err);
+    if (unfinished <= 0) { /* whoever held it has just finished it */
         close(fd);
-        return 0;
+        return unfinished;
     }
     *ret_fd = fd;
     return 1;
@@ -205,11 +217,15 @@ static int find(const struct lab_folder_request *request, struct lab_arena *aren
     int date_count, result = 0;
     const char *resume = NULL, *other = NULL;
     const char **dates = list_names(study, folder_is_date, latest_date_first, arena, &date_count);
+    if (!dates)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be read", study);
     for (int i = 0; i < date_count && result == 0; i++) {
         const char *date = lab_arena_printf(arena, "%s/%s", study, dates[i]);
         int time_count;
         const char **times =
             list_names(date, folder_is_time, latest_time_first, arena, &time_count);
+        if (!times)
+            return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be read", date);
         for (int j = 0; j < time_count && result == 0; j++) {
             *ret_path = lab_arena_printf(arena, "%s/%s", date, times[j]);
             result = try_existing(request, *ret_path, ret_fd, &resume, arena, err);
@@ -236,7 +252,7 @@ static bool is_hidden(const char *name) {
 static void remove_stale(const char *date, struct lab_arena *arena) {
     int count;
     const char **names = list_names(date, is_hidden, latest_date_first, arena, &count);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; names && i < count; i++) {
         const char *path = lab_arena_printf(arena, "%s/%s", date, names[i]);
         const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
         if (lab_own_check_folder(path, NULL) < 0)

@@ -112,7 +112,7 @@ int lab_store_check_study(struct lab_store *store, struct lab_err *err) {
     if (lab_store_read_number(store, "SELECT count(*) FROM study", &studies, err) < 0)
         return -1;
     if (version < 1 || studies != 1)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: it holds no study", store->path);
+        return lab_err_set(err, LAB_ERR_WRONG, "%s is damaged: it holds no study", store->path);
     store->version = (int)version;
     return 0;
 }

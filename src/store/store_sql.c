@@ -32,7 +32,9 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER, "%s is not %s: not an SQLite database", store->path,
                            store->noun);
     case SQLITE_CORRUPT:
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, text);
+        return lab_err_set(err, LAB_ERR_WRONG, "%s is damaged: %s", store->path, text);
+    case SQLITE_ERROR: /* it isn't what it should be: a table or a column is missing */
+        return lab_err_set(err, LAB_ERR_WRONG, "%s: %s", store->path, text);
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s can't be written to: %s", store->path, text);

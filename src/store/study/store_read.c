@@ -12,7 +12,7 @@
 static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
                    struct lab_err *err) {
     sqlite3_reset(row);
-    return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, what);
+    return lab_err_set(err, LAB_ERR_WRONG, "%s is damaged: %s", store->path, what);
 }
 
 int lab_store_study(struct lab_store *store, struct lab_arena *arena,
@@ -268,6 +268,8 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
     int result = lab_iterations_unpack(bytes, length, length, &arena, &items, &count, err);
     if (result < 0) {
         lab_err_context(err, "%s is damaged: iterations", store->path);
+        if (err)
+            err->code = LAB_ERR_WRONG;
         sqlite3_reset(row);
     } else if ((int64_t)count != expected) {
         result = damaged(store, row, "iterations are missing", err);

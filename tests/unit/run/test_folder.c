@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static struct lab_folder_request request(bool resume) {
@@ -275,6 +276,30 @@ LAB_TEST(a_file_that_cannot_be_read_is_passed_over) {
     assert_works(lab_folder_open(&wanted, &folder, &err));
     assert_string_equal(folder.path, in_study("2026-11-14/10-00-00"));
     lab_folder_close(&folder);
+}
+
+/* Given too few descriptors to find an unfinished study or to read it, then no other one begins. */
+LAB_TEST(what_the_system_keeps_unknown_is_not_passed_over) {
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int refused = 0, next = dup(STDIN_FILENO);
+    close(next);
+    for (int spare = 0; spare < 8; spare++) {
+        struct lab_folder folder = LAB_FOLDER_INIT;
+        struct lab_folder_request wanted = request(true);
+        struct rlimit few = {(rlim_t)(next + spare), before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int result = lab_folder_open(&wanted, &folder, &err);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        refused += result < 0;
+        if (result == 0)
+            assert_true(folder.resumed);
+        else
+            assert_int_equal(err.code, LAB_ERR_SYSTEM);
+        lab_folder_close(&folder);
+    }
+    assert_in_range(refused, 2, 7);
 }
 
 /* Given an unfinished study of the same plan that is another user's, or leads elsewhere, then it is
