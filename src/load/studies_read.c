@@ -2,6 +2,7 @@
 #include "load/studies.h"
 
 #include "base/list.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/yaml/yaml.h"
 #include "compose/config.h"
@@ -207,6 +208,18 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
     return 0;
 }
 
+/* What is missing of the samples, of the first run that lacks some: in the log and in the notes. */
+static void note_missing(const struct reading *reading, const struct lab_recording *recording) {
+    const char **notes = lab_arena_alloc(reading->arena, 2, sizeof *notes);
+    if (!recording->missing || !recording->missing[0] || reading->table->notes)
+        return;
+    notes[0] =
+        lab_arena_printf(reading->arena, "Samples can't be read: %s.", recording->missing[0]);
+    reading->table->notes = notes;
+    lab_log(LAB_LOG_WARNING, "%s: samples can't be read: %s", reading->table->folder,
+            recording->missing[0]);
+}
+
 static int read_samples(const struct reading *reading, struct lab_study_run *run,
                         struct lab_err *err) {
     struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
@@ -214,6 +227,7 @@ static int read_samples(const struct reading *reading, struct lab_study_run *run
         .from_ns = run->run->start_ns, .until_ns = run->run->end_ns, .epoch = run->run->epoch};
     if (lab_recording_read_store(reading->file->store, &query, reading->arena, recording, err) < 0)
         return -1;
+    note_missing(reading, recording);
     for (int i = 0; i < recording->track_count && !run->recording; i++)
         if (recording->tracks[i].count > 0)
             run->recording = recording;

@@ -9,6 +9,7 @@
 #include "analysis/claims/check.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/yaml/yaml.h"
 #include "load/recordings.h"
 #include "version.h"
@@ -181,8 +182,10 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     for (int i = 0; i < count; i++)
         needs |= chosen[i].analysis->needs;
     /* what can't be read beside the runs is missing from the analyses that ask for it, no more */
-    if (lab_study_file_table(view->file, needs, whole, &err) < 0)
+    if (lab_study_file_table(view->file, needs, whole, &err) < 0) {
+        lab_log(LAB_LOG_WARNING, "the report lacks samples and times of iterations: %s", err.text);
         *whole = study;
+    }
     struct lab_analysis_input input = {.studies = whole, .study_count = 1};
     bool told = false;
     for (int i = 0; i < count; i++) {
