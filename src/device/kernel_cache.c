@@ -9,6 +9,7 @@
 #include "device/kernel_cache.h"
 
 #include "base/file/file.h"
+#include "base/file/out_file.h"
 #include "base/file/own.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -118,7 +119,7 @@ void lab_kernel_cache_store(const char *folder, const char *key, const char *tit
         lab_str_printf(&text, MAGIC "\n%s\n%s\n%zu %016" PRIx64 "\n", title, key, length,
                        lab_kernel_cache_hash(code, length));
         lab_str_add_bytes(&text, code, length);
-        lab_file_write_atomic(entry_path(folder, key, &arena), text.text, text.length, &ignored);
+        lab_out_file_save(entry_path(folder, key, &arena), text.text, text.length, &ignored);
     }
 }
 

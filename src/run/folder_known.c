@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/file/out_file.h"
 #include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/hash.h"
@@ -57,7 +58,7 @@ void lab_folder_register(const char *path) {
                              (unsigned long long)lab_hash_text(LAB_HASH_START, real));
         struct lab_err ignored = LAB_ERR_INIT;
         if (access(entry, F_OK) < 0)
-            lab_file_write_atomic(entry, real, strlen(real), &ignored);
+            lab_out_file_save(entry, real, strlen(real), &ignored);
     }
 }
 
