@@ -62,6 +62,10 @@ test-numa: ## boot a four-node machine under QEMU and prove where threads run an
 	@$(MAKE) --no-print-directory portable
 	tests/numa/run
 
+.PHONY: test-torture
+test-torture: setup-test build ## make each fallible call of seven commands fail in turn; POINTS= limits each class
+	@tests/torture/torture.py $(if $(POINTS),--points $(POINTS)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: test-gpu
 test-gpu: ## tests that need a GPU, from the portable build; without one they are skipped
 	@if tools/setup --check build >/dev/null 2>&1 || [ ! -x build/portable/gpu-tests/run ]; then \

@@ -122,6 +122,15 @@ set_target_properties(fake_nvtx PROPERTIES OUTPUT_NAME nvtx_injection
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
 add_dependencies(test_vendor_nvtx fake_nvtx)
 
+# Makes the program's calls into the system fail, one at a time (tests/torture).
+# Sanitizers have a malloc of their own.
+if(NOT GPULAB_SANITIZE)
+    add_library(torture SHARED ${CMAKE_SOURCE_DIR}/tests/torture/fail_call.c)
+    target_link_libraries(torture PRIVATE lab_flags ${CMAKE_DL_LIBS})
+    target_compile_options(torture PRIVATE -fvisibility=hidden -U_FORTIFY_SOURCE)
+    set_target_properties(torture PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+endif()
+
 # The skeleton that people copy compiles without a warning.
 add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
 target_link_libraries(skeleton_workload PRIVATE lab_flags)
