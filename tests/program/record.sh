@@ -144,6 +144,10 @@ run record "${host[@]}" -o live.db -t 50ms
 expect_status 2
 expect_err 'live.db exists already, and live.db-wal holds samples of it: name another file, and keep both'
 rows live.db 'len(d) > 0'
+python3 -c 'import sqlite3; sqlite3.connect("none.db").execute("PRAGMA journal_mode = wal")' # killed at once
+run export none.db
+expect_status 2
+expect_err 'none.db is not a recording: it is empty'
 
 # a terminal's Ctrl-C: alone it ends the recording, a command decides for itself
 python3 - "$gpulab" <<'END' || fail "Ctrl-C in a terminal"

@@ -19,12 +19,18 @@ void lab_recording_note(struct lab_recording_notes *notes, const char *format, .
 
 /* Either kind of file; the version is that of a study's. */
 static int check(struct lab_store *store, struct lab_err *err) {
-    int64_t application = 0, version = 0;
+    int64_t application = 0, version = 0, tables = 0;
     if (lab_store_read_number(store, "PRAGMA application_id", &application, err) < 0 ||
-        lab_store_read_number(store, "PRAGMA user_version", &version, err) < 0)
+        lab_store_read_number(store, "PRAGMA user_version", &version, err) < 0 ||
+        lab_store_read_number(store, "SELECT count(*) FROM sqlite_master", &tables, err) < 0)
         return -1;
     if (application == LAB_STORE_APPLICATION_ID)
         return lab_store_check_study(store, err);
+    if (application == 0 && tables == 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is not a recording: it is empty, as one that was ended before its "
+                           "first sample",
+                           store->path);
     if (application != LAB_RECORDING_APPLICATION_ID)
         return lab_err_set(
             err, LAB_ERR_USER,
