@@ -3,6 +3,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 LONG_FUZZ    ?= 120
 REPEATS      ?= 3
+KILLS        ?= 10000
 JOBS         ?= $(shell nproc)
 CTEST         = ctest -j $(JOBS) --preset
 .NOTPARALLEL:
@@ -65,6 +66,10 @@ test-numa: ## boot a four-node machine under QEMU and prove where threads run an
 .PHONY: test-torture
 test-torture: setup-test build ## make each fallible call of seven commands fail in turn; POINTS= limits each class
 	@tests/torture/torture.py $(if $(POINTS),--points $(POINTS)) $(if $(SEED),--seed $(SEED))
+
+.PHONY: test-kills
+test-kills: setup-test build ## kill run, resume, record, export, report and tune KILLS (10000) times: an hour
+	@GPULAB_TEST_KILLS=$(KILLS) tests/program/nothing_lost.sh build/gpulab . build
 
 .PHONY: test-gpu
 test-gpu: ## tests that need a GPU, from the portable build; without one they are skipped

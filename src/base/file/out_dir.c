@@ -3,6 +3,7 @@
 #include "base/file/out_dir.h"
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/lock.h"
 #include "base/file/own.h"
@@ -315,8 +316,10 @@ int lab_out_dir_commit(struct lab_out_dir *dir, struct lab_err *err) {
         return -1;
     for (int i = 0; i < dir->file_count; i++) {
         struct staged *file = &dir->files[i];
+        lab_failpoint("before-replace");
         if (renameat(dir->fd, file->temporary, dir->fd, file->name) < 0)
             return fail(dir, file->name, err);
+        lab_failpoint("after-replace");
         file->temporary[0] = '\0';
     }
     for (int i = 0; i < dir->manifest.count && !dir->spec.keep; i++)

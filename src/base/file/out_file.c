@@ -1,6 +1,7 @@
 /* out_file.c: temporary file, fsync, rename, fsync of the folder. */
 #include "base/file/out_file.h"
 
+#include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/own.h"
 
@@ -91,8 +92,10 @@ int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t leng
 
 static int put_in_place(struct lab_out_file *file) {
     LAB_AUTO(arena, arena);
+    lab_failpoint("before-replace");
     if (fsync(file->fd) < 0 || rename(file->temporary, file->place) < 0)
         return -1;
+    lab_failpoint("after-replace");
     file->temporary = NULL;
     return lab_file_sync_directory(folder_of(file->place, &arena));
 }

@@ -10,6 +10,8 @@
  */
 #include "store/recording/recording_internal.h"
 
+#include "base/failpoint.h"
+
 /* --- rows --- */
 
 static int write_epochs(struct lab_recorder *recorder, struct lab_err *err) {
@@ -235,7 +237,10 @@ static int write_all(struct lab_recorder *recorder, struct lab_err *err) {
         lab_store_rollback(recorder->store);
         return -1;
     }
-    return lab_store_commit(recorder->store, err);
+    lab_failpoint("before-samples");
+    int result = lab_store_commit(recorder->store, err);
+    lab_failpoint("after-samples");
+    return result;
 }
 
 int lab_recorder_write(struct lab_recorder *recorder, struct lab_err *err) {

@@ -1,6 +1,7 @@
 /* tuning.c: entries of the tuning cache, and what unfinished tunings know. */
 #include "store/tuning/tuning_internal.h"
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -63,7 +64,10 @@ int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tu
 
 int lab_tuning_cache_put(struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
                          struct lab_err *err) {
-    return tuning_write_entry(cache, entry, false, err);
+    lab_failpoint("before-tuning");
+    int result = tuning_write_entry(cache, entry, false, err);
+    lab_failpoint("after-tuning");
+    return result;
 }
 
 int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *arena,
