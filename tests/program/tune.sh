@@ -27,6 +27,7 @@ json 'len(d["all_benchmark_times"]) == sum(c["state"] == "measured" for c in d["
 json 'all(t["timestamp"] > 1.6e9 and t["time_ms"] > 0 for t in d["detailed_timings"])'
 json 'd["autotune_duration_seconds"] > 0 and d["from_cache"] is False'
 json 'd["winner_is_certain"] == (len(d["indistinguishable"]) == 1)'
+[ "$(stat -c %a "$work/cache" "$work/cache/gpulab" | uniq)" = 700 ] || fail "others can read the cache"
 best=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best_config_text"])' "$work/out")
 
 # the same command answers from the cache; so does bench, which says so
