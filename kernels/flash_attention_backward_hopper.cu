@@ -70,11 +70,8 @@
 #define SUMS_START   (DQ_START + 2 * DQ_BYTES)
 #define CARDS        (SUMS_START + 3 * SUM_BYTES) /* what the tile of a stage of queries is */
 #define CARD_BYTES   48
-#define ORDERS       (CARDS + 3 * CARD_BYTES) /* to each of the warps that store dq */
-#define ORDER_BYTES  32
-#define BARRIERS     (ORDERS + 2 * ORDER_BYTES)
-#define KV_EMPTY     BARRIERS           /* of each stage; they are full with the first queries */
-#define Q_RING       (KV_EMPTY + 2 * 8) /* of each stage `full`, then `empty` */
+#define KV_EMPTY     (CARDS + 3 * CARD_BYTES) /* of each stage; full with the first queries */
+#define Q_RING       (KV_EMPTY + 2 * 8)       /* of each stage `full`, then `empty` */
 #define DO_RING      (Q_RING + 3 * 16)
 #define SHARED_BYTES (DO_RING + 2 * 16)
 
@@ -358,12 +355,25 @@ __device__ __forceinline__ void store(const outputs &d, element *to, int stride,
         }
 }
 
+struct results {
+    element *out;
+    float *parts;
+    u32 *turns;
+    float scale;
+    int stride, values; /* elements of `out` from one token to the next, and from dk to dv */
+};
+
 /* Where a group's half of a tile of dq is gathered, and whose turn it is. */
 struct shared_part {
     float *part;
     u32 *turn;
     u32 number; /* of turns that come before this block's */
 };
+
+__device__ __forceinline__ shared_part part_of(const results &to, u32 card, int group) {
+    s64 number = (s64)load_one(card + NUMBER) * 2 + group;
+    return {to.parts + number * (DQ_BYTES / 4), to.turns + number, load_one(card + TURN)};
+}
 
 __device__ __forceinline__ void turn_wait(const shared_part &s) {
     while (flag_peek(s.turn) < s.number)
@@ -372,17 +382,23 @@ __device__ __forceinline__ void turn_wait(const shared_part &s) {
 
 /* A warp that adds one group's halves to what others have gathered: it waits for its turn, and for
  * what it stored to arrive, while the group goes on. */
-__device__ __forceinline__ void store_parts(u32 base, int group) {
+__device__ __forceinline__ void store_parts(u32 base, const results &to, int group) {
     int lane = (int)threadIdx.x % 32;
-    u32 from = base + DQ_START + (u32)group * DQ_BYTES,
-        order = base + ORDERS + (u32)group * ORDER_BYTES;
+    u32 from = base + DQ_START + (u32)group * DQ_BYTES;
+    place<3> q = {0, 0};
     named_arrive(DQ_FREE + group, 160);
     for (;;) {
-        named_sync(DQ_THERE + group, 160);
-        shared_part s = {(float *)load_long(order), (u32 *)load_long(order + 8),
-                         load_one(order + 16)};
-        if (!s.part)
+        u32 ring = base + Q_RING + 16 * q.stage, card = base + CARDS + q.stage * CARD_BYTES;
+        barrier_wait(ring, q.parity);
+        u32 flags = load_one(card);
+        shared_part s = part_of(to, card, group);
+        barrier_arrive(ring + 8);
+        q.go_on();
+        if (flags & IS_NONE)
             return;
+        if (flags & IS_LAST)
+            continue;
+        named_sync(DQ_THERE + group, 160);
         if (lane == 0) {
             if (s.number) {
                 turn_wait(s);
@@ -404,14 +420,6 @@ __device__ __forceinline__ void store_parts(u32 base, int group) {
 }
 
 /* --- a warp group --- */
-
-struct results {
-    element *out;
-    float *parts;
-    u32 *turns;
-    float scale;
-    int stride, values; /* elements of `out` from one token to the next, and from dk to dv */
-};
 
 /* What a thread has of its group's keys, and where it is. */
 struct state {
@@ -441,29 +449,22 @@ __device__ __forceinline__ u32 ask_scores(u32 base, int group, state &x) {
 __device__ __forceinline__ void give_queries(u32 base, u32 card, const results &to, int group,
                                              outputs &dq) {
     int thread = (int)threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
-    u32 at = (u32)(warp * (WIDTH / 8) * 32 + lane) * 16, turn = load_one(card + TURN);
-    s64 number = (s64)load_one(card + NUMBER) * 2 + group;
-    float *part = to.parts + number * (DQ_BYTES / 4);
+    u32 at = (u32)(warp * (WIDTH / 8) * 32 + lane) * 16;
     if (!(load_one(card) & IS_LAST)) {
-        u32 order = base + ORDERS + (u32)group * ORDER_BYTES;
         named_sync(DQ_FREE + group, 160);
 #pragma unroll
         for (int i = 0; i < WIDTH / 8; i++)
             store_four(base + DQ_START + (u32)group * DQ_BYTES + at + (u32)i * 512, dq + 4 * i);
-        if (thread == 0) {
-            store_long(order, (u64)part);
-            store_long(order + 8, (u64)(to.turns + number));
-            store_word(order + 16, turn);
-        }
         writes_show();
         named_arrive(DQ_THERE + group, 160);
         return;
     }
-    if (turn) {
-        turn_wait({part, to.turns + number, turn});
+    shared_part s = part_of(to, card, group);
+    if (s.number) {
+        turn_wait(s);
 #pragma unroll
         for (int i = 0; i < WIDTH / 8; i++) {
-            float4 y = load_fresh((const float4 *)((u64)part + at) + i * 32);
+            float4 y = load_fresh((const float4 *)((u64)s.part + at) + i * 32);
             dq[4 * i] += y.x, dq[4 * i + 1] += y.y, dq[4 * i + 2] += y.z, dq[4 * i + 3] += y.w;
         }
     }
@@ -504,8 +505,7 @@ __device__ __forceinline__ u32 take_step(u32 base, const results &to, int group,
             store_keys(card, to, group, x);
             barrier_release(base + KV_EMPTY + (flags & KV_STAGE ? 0 : 8), lane);
         }
-        __syncwarp(); /* all lanes have read of it */
-        barrier_release(base + Q_RING + 16 * stage_before + 8, lane);
+        barrier_arrive(base + Q_RING + 16 * stage_before + 8);
     }
     pack_all(x.p, x.s);
     barrier_wait(base + DO_RING + 16 * x.d_o.stage, x.d_o.parity);
@@ -556,9 +556,6 @@ __device__ __forceinline__ void multiply_all(u32 base, const results &to, int gr
         give_queries(base, card, to, group, x.dq);
     }
     named_sync(DQ_FREE + group, 160);
-    if (threadIdx.x % 128 == 0)
-        store_long(base + ORDERS + (u32)group * ORDER_BYTES, 0);
-    named_arrive(DQ_THERE + group, 160);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention_backward_hopper(
@@ -573,25 +570,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention_backwar
     if (threadIdx.x == 0) {
         barrier_init(base + KV_EMPTY, 8);
         barrier_init(base + KV_EMPTY + 8, 8);
+        /* cards and sums are read by each lane of the groups, cards by those that store dq too */
         for (u32 ring = base + Q_RING; ring < base + SHARED_BYTES; ring += 16) {
             barrier_init(ring, 1);
-            barrier_init(ring + 8, 8);
+            barrier_init(ring + 8, ring < base + DO_RING ? 256 + 64 : 8);
         }
         barriers_show();
     }
     __syncthreads();
     wait_for_previous();
+    results to = {out, parts, turns, scale, (heads + 2 * kv_heads) * WIDTH, kv_heads * WIDTH};
     if (warp_group == 0) {
         registers_give<FETCH_REGISTERS>();
         maps from = {&q_map, &k_map, &v_map, &d_o_map};
         int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
         if (warp == 1 || warp == 2)
-            store_parts(base, warp - 1);
+            store_parts(base, to, warp - 1);
         else if (threadIdx.x == 0)
             fetch_all(w, base, from, sums, counter);
     } else {
         registers_take<MULTIPLY_REGISTERS>();
-        results to = {out, parts, turns, scale, (heads + 2 * kv_heads) * WIDTH, kv_heads * WIDTH};
         multiply_all(base, to, warp_group - 1);
     }
 }

@@ -37,6 +37,10 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
     } while (!done);
 }
 
+__device__ __forceinline__ void barrier_arrive(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /* By one lane of each warp, when the warp no longer reads what the barrier guards. */
 __device__ __forceinline__ void barrier_release(u32 barrier, int lane) {
     asm volatile("{\n.reg .pred p;\nsetp.eq.s32 p, %1, 0;\n"

@@ -15,7 +15,7 @@ enum { Q, K, V, O, D_O, LSE, INPUTS };
 #define STAGED_FROM (160 << 10) /* bytes of shared memory that a block may have, for two stages */
 
 #define HOPPER_THREADS 384
-#define HOPPER_BYTES   (13 * BLOCK * 128 + 3 * 2 * BLOCK * 4 + 304) /* of shared memory */
+#define HOPPER_BYTES   (13 * BLOCK * 128 + 3 * 2 * BLOCK * 4 + 240) /* of shared memory */
 #define HOPPER_TURNS   2
 
 static bool is_half(const struct lab_launch *launch) {
