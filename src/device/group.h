@@ -90,8 +90,10 @@ enum lab_sum_way {
  * wait for each other on the device, so each rank's sums must not stand behind a command that waits
  * for a later sum of another. Whatever else runs on a rank's multiprocessors delays the others, no
  * more. But graphs that hold other kernels beside a sum may wait for each other on slices of one
- * GPU. Through host memory devices wait for each other's events: before that the threads meet, in
- * each sum, since the neighbour must have recorded its own; and no graph can capture it.
+ * GPU; and while any rank's sum runs there, the driver neither loads a kernel nor makes a graph:
+ * ranks meet when they have all of theirs, before the first sum. Through host memory devices wait
+ * for each other's events: before that the threads meet, in each sum, since the neighbour must have
+ * recorded its own; and no graph can capture it.
  */
 
 extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */

@@ -84,8 +84,11 @@ static int sum_once(struct rank *rank, struct lab_err *err) {
                : 0;
 }
 
-/* A hundred replays of ten sums, each of fresh vectors and of another length than the one
- * before. */
+/*
+ * A hundred replays of ten sums, each of fresh vectors and of another length than the one before.
+ * All ranks have their graphs before the first one replays its own: the driver makes a graph only
+ * when no kernel runs on the GPU, and a sum runs until the last rank has come.
+ */
 static int sum_from_a_graph(struct rank *rank, struct lab_err *err) {
     struct lab_graph *graph = NULL;
     int failed = lab_graph_begin(rank->stream, err);
@@ -94,7 +97,9 @@ static int sum_from_a_graph(struct rank *rank, struct lab_err *err) {
                  lab_sum_enqueue(rank->sum, rank->stream, rank->data.data, 1 + 100 * i, err) ||
                  refresh(rank, err) ||
                  lab_sum_enqueue(rank->sum, rank->stream, vector_of(rank), rank->count, err);
-    failed = failed || lab_graph_end(rank->stream, &graph, err);
+    failed = failed || lab_graph_end(rank->stream, &graph, err) ||
+             lab_stream_sync(rank->stream, err) ||
+             lab_group_meet(rank->group, rank->index, rank->device, 1, err);
     for (int i = 0; i < 100 && !failed; i++)
         failed = lab_graph_launch(graph, rank->stream, err);
     failed = failed || fetch(rank, err);
