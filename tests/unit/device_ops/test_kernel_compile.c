@@ -1,5 +1,5 @@
 /*
- * test_kernel_compile.c: kernels through NVRTC, which needs no GPU: every kernel in every dtype for
+ * test_kernel_compile.c: kernels through NVRTC, which needs no GPU: every kernel in its dtypes for
  * every architecture, variants that shapes at random ask for, and the cache that keeps them.
  * Without NVRTC it is skipped.
  *
@@ -61,6 +61,16 @@ static bool is_made(int kernel, int dtype, int capability) {
            cuda_kernel_rows[kernel].dtypes >> dtype & 1;
 }
 
+/* Sources know 8.0 and 9.0 alone: for what lies between, one dtype shows that the assembler takes
+ * it, another one from kernel to kernel. */
+static bool is_tried(int kernel, int dtype, int capability) {
+    int first = kernel % 4;
+    while (!(cuda_kernel_rows[kernel].dtypes >> first & 1))
+        first = (first + 1) % 4;
+    return is_made(kernel, dtype, capability) &&
+           (capability == 80 || capability == 90 || dtype == first);
+}
+
 static void require(int status, const struct lab_err *err) {
     if (status)
         fail_msg("%s", err->text);
@@ -78,7 +88,7 @@ LAB_TEST(every_kernel_compiles_for_each_of_its_architectures) {
                 for (int i = 0; i < ARCHITECTURES; i++) {
                     struct cuda_variant variant = usual((enum cuda_kernel_id)kernel, dtype);
                     struct cuda_code code;
-                    if (!is_made(kernel, dtype, architectures[i]))
+                    if (!is_tried(kernel, dtype, architectures[i]))
                         continue;
                     if (pass == 0) {
                         cuda_code_request(&variant, architectures[i]);
