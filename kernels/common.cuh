@@ -53,6 +53,12 @@ union chunk {
     element items[PER_16_BYTES];
 };
 
+/* What was made of it is forgotten and made again: numbers of 2 bytes have half the registers of
+ * the floats that a compiler would keep instead. */
+__device__ __forceinline__ void remake(union chunk *x) {
+    asm volatile("" : "+r"(x->bits.x), "+r"(x->bits.y), "+r"(x->bits.z), "+r"(x->bits.w));
+}
+
 __device__ __forceinline__ bool aligned(const void *address) {
     return ((u64)address & 15) == 0;
 }

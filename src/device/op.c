@@ -137,7 +137,8 @@ static int check_overlap(const struct lab_op *op, const struct lab_launch *launc
                          struct lab_err *err) {
     const char *out = launch->out.data;
     const char *in = launch->in[input].data;
-    if (overlap(&launch->also, &launch->in[input]))
+    bool under = launch->also.data == in && op->also_over >> input & 1;
+    if (!under && overlap(&launch->also, &launch->in[input]))
         return lab_err_set(err, LAB_ERR_USER, "the second output must not overlap input %d", input);
     if (!out || !in || (out == in && (op->over >> input & 1)))
         return 0;
@@ -157,6 +158,15 @@ static int check_also(const struct lab_op *op, const struct lab_launch *launch,
     return check_tensor(&launch->also, LAB_FP32, "the second output", err);
 }
 
+/* Behind the op's own check: its shape follows from the others'. */
+static int check_also_shape(const struct lab_op *op, const struct lab_launch *launch,
+                            struct lab_err *err) {
+    if (launch->also.rank == 0)
+        return 0;
+    struct lab_tensor also = op->also(launch);
+    return op_check_shape(&launch->also, "the second output", also.rank, also.shape, err);
+}
+
 static int check_launch(const struct lab_op *op, const struct lab_launch *launch,
                         struct lab_err *err) {
     if (check_tensor(&launch->out, launch->out.dtype, "the output", err) < 0)
@@ -173,7 +183,7 @@ static int check_launch(const struct lab_op *op, const struct lab_launch *launch
     if (op->keeps_fp32 && launch->out.dtype != LAB_FP32)
         return lab_err_set(err, LAB_ERR_USER, "its tensors are %s, must be fp32",
                            lab_dtype_name(launch->out.dtype));
-    if (op->check(launch, err) < 0)
+    if (op->check(launch, err) < 0 || check_also_shape(op, launch, err) < 0)
         return -1;
     for (int i = 0; i < op->inputs; i++)
         if (check_overlap(op, launch, i, err) < 0)

@@ -50,6 +50,9 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  add                   out[n] = a[n] + b[n]; over a or b
  *  bias                  out[r,c] = x[r,c] + bias[c]; over x
  *  gelu                  out[n] = x/2 · (1 + erf(x/√2)), the exact one; over x
+ *  gelu_tanh             out[n] = x/2 · (1 + tanh u), u = √(2/π)·(x + 0.044715·x³), as GPT-2;
+ *                        over x
+ *  gelu_tanh_backward    out[n] = dy · gelu_tanh'(x); in: x, dy; over x or dy
  *  gemm                  out[m,n] = op(a)·op(b); a is [m,k] (transpose_a: [k,m]),
  *                        b is [k,n] (transpose_b: [n,k], as a linear layer keeps its weights)
  *  gemm_add              gemm + x[m,n]; in: a, b, x; over x
@@ -58,7 +61,19 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  gemm_bias_add         gemm + bias[n] + residual[m,n]; in: a, b, bias, residual; over residual
  *  layer_norm            out[r,c] = (x − mean_r)/√(var_r + epsilon)·gamma[c] + beta[c], population
  *                        variance; in: x, gamma, beta; over x
+ *  residual_layer_norm   out[2,r,c]: x + residual, then layer_norm of it; in: x, gamma, beta,
+ *                        residual. Also, where asked for, stats[r,2]: mean, 1/√(var + epsilon)
+ *  layer_norm_backward   out[r,c] = residual + (g − Σg/c − h·Σ(g·h)/c)·s with h = (x − mean)·s, g =
+ *                        gamma·dy; in: x, gamma, stats[r,2] = mean and s, dy, residual, the
+ *                        derivative that flows past; over dy or residual. Also, where asked for,
+ *                        [2,c]: Σ dy·h and Σ dy over rows, of gamma and beta. A device gives the
+ *                        same bits each time
  *  softmax               out[r,c] = exp(x − max_r)/Σ; over x
+ *  cross_entropy         out[r,c] = (softmax(x)[r,c] − [c = target_r])·scale over the first
+ *                        `classes` columns, 0 behind them; in: x, targets[r], whole numbers as
+ *                        fp32: below 0 is none, whose row is 0; over x. Also, where asked for,
+ *                        loss[r] = log Σ exp x − x[target], 0 without one, NaN where there is no
+ *                        such class
  *  patchify              out[b·p, q·q·ch] ← image[b,ch,h,w], q = patch, p = (h/q)·(w/q); patches
  *                        row by row; inside one: row, column, channel, the channel fastest
  *  patchify_layer_norm   layer_norm(patchify(image)); in: image, gamma, beta
@@ -92,6 +107,12 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  mlp_gradient          both; in: x, y, state, work, which is scratch
  *  adam                  out = state[3·S+4] ← state, gradient[P+2]: one update, losses taken over,
  *                        the counter one higher; over state; adam
+ *  adamw                 out[P] = parameters, rounded ← gradient[P], state[3,P]: fp32 parameters, m
+ *                        and v; control[LAB_ADAMW_CONTROLS]: g = gradient·scale; m, v as adam's;
+ *                        p −= rate·(m·bias1/(√(v·bias2) + epsilon) + decay·p), decay for the first
+ *                        `decayed` alone, of which those below the threshold in magnitude become 0;
+ *                        over gradient; adam, decay, decayed. Also, where asked for, the new state,
+ *                        over the old one
  *  mlp_step              mlp_gradient and adam; in: x, y, state, work, gradient, both scratch; over
  *                        state; mlp, adam
  */
@@ -100,13 +121,18 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(ADD, add)                                                                                    \
     X(BIAS, bias)                                                                                  \
     X(GELU, gelu)                                                                                  \
+    X(GELU_TANH, gelu_tanh)                                                                        \
+    X(GELU_TANH_BACKWARD, gelu_tanh_backward)                                                      \
     X(GEMM, gemm)                                                                                  \
     X(GEMM_ADD, gemm_add)                                                                          \
     X(GEMM_BIAS, gemm_bias)                                                                        \
     X(GEMM_BIAS_GELU, gemm_bias_gelu)                                                              \
     X(GEMM_BIAS_ADD, gemm_bias_add)                                                                \
     X(LAYER_NORM, layer_norm)                                                                      \
+    X(RESIDUAL_LAYER_NORM, residual_layer_norm)                                                    \
+    X(LAYER_NORM_BACKWARD, layer_norm_backward)                                                    \
     X(SOFTMAX, softmax)                                                                            \
+    X(CROSS_ENTROPY, cross_entropy)                                                                \
     X(PATCHIFY, patchify)                                                                          \
     X(PATCHIFY_LAYER_NORM, patchify_layer_norm)                                                    \
     X(EMBED, embed)                                                                                \
@@ -114,11 +140,22 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(ATTENTION, attention)                                                                        \
     X(FLASH_ATTENTION, flash_attention)                                                            \
     X(FLASH_ATTENTION_BACKWARD, flash_attention_backward)                                          \
+    X(ADAMW, adamw)                                                                                \
     X(MLP_FORWARD, mlp_forward)                                                                    \
     X(MLP_BACKWARD, mlp_backward)                                                                  \
     X(MLP_GRADIENT, mlp_gradient)                                                                  \
     X(ADAM, adam)                                                                                  \
     X(MLP_STEP, mlp_step)
+
+/* What adamw reads anew in each step; bias1 is 1/(1 − beta1^t) in step t, from 1 on. */
+enum {
+    LAB_ADAMW_RATE,
+    LAB_ADAMW_SCALE,
+    LAB_ADAMW_BIAS1,
+    LAB_ADAMW_BIAS2,
+    LAB_ADAMW_THRESHOLD,
+    LAB_ADAMW_CONTROLS
+};
 
 enum lab_op_id {
 #define LAB_OP_ID(upper, lower) LAB_OP_##upper,
@@ -129,15 +166,15 @@ enum lab_op_id {
 
 /*
  * Flops are those of the definition, whatever a backend does instead: an add, a multiply, a
- * division, a comparison, a root, an exp and an erf are one each; moving data is none. For an
- * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
- * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
- * in bytes. flash_attention counts its two products alone and half of them where it is causal, as
- * all who publish its rate do: 4·b·h·s²·w; its backward has five products, 2.5 times that. In
- * training, beside the products, an output of a hidden
- * layer costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's sum); one of the last
- * layer 6 (bias, difference, square, two sums, scale) and its derivative 1; a parameter's update by
- * adam 12. Of data only the step's rows count as read.
+ * division, a comparison, a root, an exp, an erf and a tanh are one each; moving data is none. For
+ * an element that makes: add 1, bias 1, gelu 5, gelu_tanh 8, its backward 14, layer_norm 8, its
+ * backward 16, softmax 5, cross_entropy 6, embed 1, a score of attention 6; a gemm has 2·m·n·k. A
+ * fused op costs the sum of its parts in flops, but its own tensors alone in bytes. flash_attention
+ * counts its two products alone and half of them where it is causal, as all who publish its rate
+ * do: 4·b·h·s²·w; its backward has five products, 2.5 times that. In training, beside the products,
+ * an output of a hidden layer costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's
+ * sum); one of the last layer 6 (bias, difference, square, two sums, scale) and its derivative 1; a
+ * parameter's update by adam 12, by adamw 19. Of data only the step's rows count as read.
  */
 struct lab_cost {
     double flops;
@@ -162,9 +199,9 @@ struct lab_launch {
     struct lab_tensor in[LAB_LAUNCH_INPUTS];
     struct lab_tensor out;
     struct lab_tensor also; /* a second output, fp32, of ops that have one; rank 0 = not wanted */
-    float value, epsilon, scale;
+    float value, epsilon, scale, decay;
     bool transpose_a, transpose_b;
-    int64_t heads, tokens, patch;
+    int64_t heads, tokens, patch, classes, decayed;
     bool causal;
     struct lab_mlp mlp;
     struct lab_adam adam;
@@ -181,16 +218,18 @@ struct lab_op {
     int inputs;
     /* a backend may lack it and has no composition of it either: its launches are then refused */
     bool optional;
-    unsigned singles; /* bit i: input i is fp32, whatever the others are */
-    unsigned over;    /* bit i: the output may be the very memory of input i ("over" above) */
-    bool keeps_fp32;  /* its tensors are fp32 and `compute` says in what it computes */
+    unsigned singles;   /* bit i: input i is fp32, whatever the others are */
+    unsigned over;      /* bit i: the output may be the very memory of input i ("over" above) */
+    unsigned also_over; /* the same of the second output */
+    bool keeps_fp32;    /* its tensors are fp32 and `compute` says in what it computes */
     /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);
     double flops; /* for an element of the output, beside what `cost` counts */
     struct lab_cost (*cost)(const struct lab_launch *launch); /* NULL = `flops` alone */
     /* double precision, straight from the definition; `in` and `out` are host arrays */
     void (*reference)(const struct lab_launch *launch, const double *const *in, double *out);
-    /* the same of the second output; NULL = the op has none */
+    /* the second output's shape, and the same of it; NULL = the op has none */
+    struct lab_tensor (*also)(const struct lab_launch *launch);
     void (*reference_also)(const struct lab_launch *launch, const double *const *in, double *also);
     /*
      * Fused ops: the composition, in order, on the same tensors; returns how many launches. It also

@@ -49,7 +49,8 @@ static void upload(struct bench *bench, void *to, enum lab_dtype dtype, const fl
  */
 struct manner {
     int over, shift;
-    bool also; /* with the second output */
+    bool also;      /* with the second output */
+    unsigned under; /* bit i: which lies over input i */
     const char *how;
 };
 
@@ -73,7 +74,10 @@ static struct lab_launch prepare(struct bench *bench, const struct op_case *c,
     poison(bench, &launch.out);
     if (manner.also) {
         launch.also = op_case_also(&launch);
-        launch.also.data = place(&bench->also, LAB_FP32, manner);
+        const struct lab_buffer *buffer = &bench->also;
+        for (int i = 0; i < c->op->inputs; i++)
+            buffer = manner.under >> i & 1 ? &bench->in[i] : buffer;
+        launch.also.data = place(buffer, LAB_FP32, manner);
         poison(bench, &launch.also);
     }
     for (int i = 0; i < c->op->inputs; i++) {
@@ -198,12 +202,16 @@ static void try_case(struct bench *bench, const struct op_case *c) {
     open_buffer(bench, LAB_MEMORY_DEVICE, (size_t)(c->also_count + 1) * sizeof(float),
                 &bench->also);
     open_buffer(bench, LAB_MEMORY_HOST_PAGEABLE, (size_t)largest * sizeof(float), &bench->host);
-    for (int also = 0; also < (c->expected_also ? 2 : 1); also++)
+    int kinds = !c->expected_also ? 1 : c->op->also_over ? 3 : 2; /* without, with, in place */
+    for (int also = 0; also < kinds; also++)
         for (int over = -1; over < c->op->inputs; over++)
             for (int shift = 0; shift < 2; shift++)
                 if (over < 0 || (c->op->over >> over & 1))
                     try_manner(bench, c,
-                               (struct manner){.over = over, .shift = shift, .also = also});
+                               (struct manner){.over = over,
+                                               .shift = shift,
+                                               .also = also > 0,
+                                               .under = also > 1 ? c->op->also_over : 0});
     for (int i = 0; i < c->op->inputs; i++)
         lab_buffer_close(&bench->in[i]);
     lab_buffer_close(&bench->out);

@@ -31,7 +31,7 @@ void *cpu_scratch_get(struct cpu_scratch *scratch, size_t size_bytes) {
 #define UNIT_ELEMENTS    16384
 #define UNITS_PER_THREAD 4
 
-static int64_t units_of(int64_t elements, int64_t pieces, int threads) {
+int64_t cpu_units_of(int64_t elements, int64_t pieces, int threads) {
     if (threads == 1)
         return 1;
     int64_t units = cpu_min(elements / UNIT_ELEMENTS, (int64_t)threads * UNITS_PER_THREAD);
@@ -44,7 +44,7 @@ static int64_t units_of(int64_t elements, int64_t pieces, int threads) {
 
 static int64_t element_units(const struct lab_launch *launch, int threads) {
     int64_t count = lab_tensor_count(&launch->out);
-    return units_of(count, count, threads);
+    return cpu_units_of(count, count, threads);
 }
 
 struct range {
@@ -82,10 +82,23 @@ static void gelu_run(const struct lab_launch *launch, const struct cpu_simd *sim
     simd->gelu((float *)launch->out.data + part.begin, x + part.begin, part.end - part.begin);
 }
 
+static void gelu_tanh_run(const struct lab_launch *launch, const struct cpu_simd *simd,
+                          int64_t units, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
+    struct range part = elements_of(launch, units, begin, end);
+    int64_t count = part.end - part.begin;
+    const float *x = (const float *)launch->in[0].data + part.begin;
+    float *out = (float *)launch->out.data + part.begin;
+    if (launch->op == LAB_OP_GELU_TANH)
+        simd->gelu_tanh(out, x, count);
+    else
+        simd->gelu_tanh_backward(out, x, (const float *)launch->in[1].data + part.begin, count);
+}
+
 /* --- by rows --- */
 
 static int64_t row_units(const struct lab_launch *launch, int threads) {
-    return units_of(lab_tensor_count(&launch->out), lab_tensor_rows(&launch->out), threads);
+    return cpu_units_of(lab_tensor_count(&launch->out), lab_tensor_rows(&launch->out), threads);
 }
 
 static struct range rows_of(const struct lab_launch *launch, int64_t units, int64_t begin,
@@ -195,13 +208,18 @@ static const struct cpu_kernel *const kernels[LAB_OP_COUNT] = {
     [LAB_OP_FILL] = KERNEL(element_units, fill_run),
     [LAB_OP_ADD] = KERNEL(element_units, add_run),
     [LAB_OP_GELU] = KERNEL(element_units, gelu_run),
+    [LAB_OP_GELU_TANH] = KERNEL(element_units, gelu_tanh_run),
+    [LAB_OP_GELU_TANH_BACKWARD] = KERNEL(element_units, gelu_tanh_run),
     [LAB_OP_BIAS] = KERNEL(row_units, bias_run),
     [LAB_OP_LAYER_NORM] = KERNEL(row_units, layer_norm_run),
     [LAB_OP_PATCHIFY] = KERNEL(row_units, patchify_run),
     [LAB_OP_PATCHIFY_LAYER_NORM] = KERNEL(row_units, patchify_layer_norm_run),
     [LAB_OP_EMBED] = KERNEL(row_units, embed_run),
     [LAB_OP_LAYER_NORM_EMBED] = KERNEL(row_units, layer_norm_embed_run),
+    [LAB_OP_RESIDUAL_LAYER_NORM] = &cpu_kernel_residual_layer_norm,
+    [LAB_OP_LAYER_NORM_BACKWARD] = &cpu_kernel_layer_norm_backward,
     [LAB_OP_SOFTMAX] = &cpu_kernel_softmax,
+    [LAB_OP_CROSS_ENTROPY] = &cpu_kernel_cross_entropy,
     [LAB_OP_ATTENTION] = &cpu_kernel_attention,
     [LAB_OP_FLASH_ATTENTION] = &cpu_kernel_flash,
     [LAB_OP_FLASH_ATTENTION_BACKWARD] = &cpu_kernel_flash_backward,
@@ -210,6 +228,7 @@ static const struct cpu_kernel *const kernels[LAB_OP_COUNT] = {
     [LAB_OP_MLP_GRADIENT] = &cpu_kernel_mlp,
     [LAB_OP_MLP_STEP] = &cpu_kernel_mlp,
     [LAB_OP_ADAM] = &cpu_kernel_adam,
+    [LAB_OP_ADAMW] = &cpu_kernel_adamw,
 };
 
 const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype) {

@@ -11,7 +11,9 @@
 extern const struct cpu_kernel cpu_kernel_gemm; /* and all that is fused to it */
 extern const struct cpu_kernel cpu_kernel_attention;
 extern const struct cpu_kernel cpu_kernel_flash, cpu_kernel_flash_backward;
-extern const struct cpu_kernel cpu_kernel_softmax;
+extern const struct cpu_kernel cpu_kernel_softmax, cpu_kernel_cross_entropy;
+extern const struct cpu_kernel cpu_kernel_adamw;
+extern const struct cpu_kernel cpu_kernel_residual_layer_norm, cpu_kernel_layer_norm_backward;
 extern const struct cpu_kernel cpu_kernel_mlp; /* forward, backward, both, and with the update */
 extern const struct cpu_kernel cpu_kernel_adam;
 
@@ -26,6 +28,9 @@ static inline struct lab_tuning cpu_tuning_of(const struct lab_tunable *tunable,
         tunable->fallback(NULL, launch, &tuning);
     return tuning;
 }
+
+/* Units for so many elements in so many pieces: a few for each thread that is worth waking. */
+int64_t cpu_units_of(int64_t elements, int64_t pieces, int threads);
 
 /* Where part `index` of `parts` begins; a multiple of `step`, at most `total`. */
 static inline int64_t cpu_cut(int64_t total, int64_t parts, int64_t index, int64_t step) {

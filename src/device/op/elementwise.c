@@ -1,4 +1,4 @@
-/* elementwise.c: fill, add, bias, gelu: each element of the output by itself. */
+/* elementwise.c: fill, add, bias, gelu and its approximation, both ways: each element by itself. */
 #include "device/op/parts.h"
 
 #include <math.h>
@@ -122,4 +122,65 @@ const struct lab_op lab_op_gelu = {
     .flops = 5,
     .reference = gelu_reference,
     .example = vector_example,
+};
+
+/* --- by tanh (Hendrycks and Gimpel, 2016) --- */
+
+#define TANH_CUBE 0.044715
+
+static double tanh_inner(double x) {
+    return sqrt(M_2_PI) * (x + TANH_CUBE * x * x * x);
+}
+
+static void gelu_tanh_reference(const struct lab_launch *launch, const double *const *in,
+                                double *out) {
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] = in[0][i] / 2 * (1 + tanh(tanh_inner(in[0][i])));
+}
+
+/* Where tanh bends and where it is flat. */
+static void gelu_tanh_domain(const struct lab_launch *launch, int input, float *values) {
+    for (int64_t i = 0; input == 0 && i < lab_tensor_count(&launch->out); i++)
+        values[i] *= 6;
+}
+
+const struct lab_op lab_op_gelu_tanh = {
+    .name = "gelu_tanh",
+    .help = "Gaussian error linear unit, approximated by tanh",
+    .inputs = 1,
+    .over = 1 << 0,
+    .check = gelu_check,
+    .flops = 8,
+    .reference = gelu_tanh_reference,
+    .example = vector_example,
+    .domain = gelu_tanh_domain,
+};
+
+static int gelu_tanh_backward_check(const struct lab_launch *launch, struct lab_err *err) {
+    int64_t count = lab_tensor_count(&launch->out);
+    return op_check_vector(&launch->in[0], "x", count, err) ||
+                   op_check_vector(&launch->in[1], "the derivative", count, err)
+               ? -1
+               : 0;
+}
+
+static void gelu_tanh_backward_reference(const struct lab_launch *launch, const double *const *in,
+                                         double *out) {
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++) {
+        double x = in[0][i], t = tanh(tanh_inner(x));
+        double slope = sqrt(M_2_PI) * (1 + 3 * TANH_CUBE * x * x);
+        out[i] = in[1][i] * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope);
+    }
+}
+
+const struct lab_op lab_op_gelu_tanh_backward = {
+    .name = "gelu_tanh_backward",
+    .help = "the derivative through gelu_tanh",
+    .inputs = 2,
+    .over = 1 << 0 | 1 << 1,
+    .check = gelu_tanh_backward_check,
+    .flops = 14,
+    .reference = gelu_tanh_backward_reference,
+    .example = vector_example,
+    .domain = gelu_tanh_domain,
 };

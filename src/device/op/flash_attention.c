@@ -34,10 +34,13 @@ static int flash_check(const struct lab_launch *launch, struct lab_err *err) {
     if (s.width != 64 && s.width != 96 && s.width != 128 && s.width != 256)
         return lab_err_set(err, LAB_ERR_USER, "the head width is %lld, must be 64, 96, 128 or 256",
                            (long long)s.width);
-    const int64_t sums[] = {s.batch, s.heads, s.tokens};
-    if (launch->also.rank && op_check_shape(&launch->also, "the log-sum-exp output", 3, sums, err))
-        return -1;
     return op_check_shape(&launch->out, "the output", LAB_TENSOR_RANK, launch->in[0].shape, err);
+}
+
+/* The log-sum-exps. */
+static struct lab_tensor flash_also(const struct lab_launch *launch) {
+    struct lab_flash_shape s = lab_flash_shape(launch);
+    return lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){s.batch, s.heads, s.tokens});
 }
 
 static struct lab_cost flash_cost(const struct lab_launch *launch) {
@@ -143,6 +146,7 @@ const struct lab_op lab_op_flash_attention = {
     .check = flash_check,
     .cost = flash_cost,
     .reference = flash_reference,
+    .also = flash_also,
     .reference_also = flash_reference_also,
     .example = flash_example,
 };

@@ -33,6 +33,9 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_layer_norm] = {512, 32, 1},
         [CUDA_KERNEL_patchify_layer_norm] = {768, 64, 0, 3, 16},
         [CUDA_KERNEL_layer_norm_embed] = {768, 32, 1},
+        [CUDA_KERNEL_residual_layer_norm] = {768, 32, 1},
+        [CUDA_KERNEL_layer_norm_backward] = {768, 32, 1, 12, 1},
+        [CUDA_KERNEL_cross_entropy] = {512, 13},
         [CUDA_KERNEL_softmax] = {32, 4, 2, 1, 0, 0},
         [CUDA_KERNEL_softmax_wide] = {512, 4, 1, 1, 0, 0, 4},
         [CUDA_KERNEL_attention] = {2},
@@ -294,7 +297,7 @@ LAB_TEST(what_does_not_compile_is_named_with_the_reason) {
     assert_int_equal(cuda_code_get(&variant, 90, &code, &err), -1);
     assert_int_equal(err.code, LAB_ERR_SYSTEM);
     assert_contains(err.text, "layer_norm bf16 COLUMNS=512 THREADS=0 VECTOR=1");
-    assert_contains(err.text, "layer_norm.cu(");
+    assert_contains(err.text, "rows.cuh(");
     assert_null(strchr(err.text, '\n'));
 }
 

@@ -60,6 +60,8 @@ static int plan_products(struct lab_launch launch, struct cuda_capacity room,
     for (size_t i = 0; i < sizeof launch.in / sizeof *launch.in; i++)
         launch.in[i].data = SOMEWHERE;
     launch.out.data = SOMEWHERE;
+    if (lab_op_get(launch.op)->also)
+        launch.also = lab_op_get(launch.op)->also(&launch);
     return cuda_plan_parts(&launch, room, SOMEWHERE, parts, ret_count, &err);
 }
 

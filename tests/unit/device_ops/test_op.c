@@ -125,6 +125,106 @@ LAB_TEST(attentions_backward_is_its_derivative) {
         }
 }
 
+/* Σ weights·out of a launch. */
+static double weighted(const struct lab_launch *launch, const double *const *in,
+                       const double *weights) {
+    static double out[512];
+    const struct lab_op *op = lab_op_get(launch->op);
+    int64_t count = lab_tensor_count(&launch->out);
+    double sum = 0;
+    op->reference(launch, in, out);
+    for (int64_t i = 0; i < count; i++)
+        sum += weights[i] * out[i];
+    return sum;
+}
+
+/* d Σ weights·out / d x[i], by differences. */
+static double slope(const struct lab_launch *launch, const double *const *in, const double *weights,
+                    double *x, int i) {
+    double step = 1e-5, kept = x[i], up, down;
+    x[i] = kept + step;
+    up = weighted(launch, in, weights);
+    x[i] = kept - step;
+    down = weighted(launch, in, weights);
+    x[i] = kept;
+    return (up - down) / (2 * step);
+}
+
+LAB_TEST(layer_norms_backward_is_its_derivative) {
+    enum { ROWS = 5, COLUMNS = 7, COUNT = ROWS * COLUMNS };
+    static double x[COUNT], past[COUNT], gamma[COLUMNS], beta[COLUMNS], d[2 * COUNT];
+    static double stats[2 * ROWS], sum[2 * COUNT], found[COUNT], also[2 * COLUMNS];
+    const double *in[] = {x, gamma, beta, past}, *back[] = {sum, gamma, stats, d + COUNT, d};
+    for (int i = 0; i < 2 * COUNT; i++)
+        x[i % COUNT] = sin(i * 0.7), past[i % COUNT] = cos(i * 0.4), d[i] = cos(i * 0.3);
+    for (int i = 0; i < COLUMNS; i++)
+        gamma[i] = 1 + sin(i), beta[i] = cos(i);
+    struct lab_tensor m = matrix(ROWS, COLUMNS), v = vector(COLUMNS);
+    struct lab_launch forward = {.op = LAB_OP_RESIDUAL_LAYER_NORM,
+                                 .in = {m, v, v, m},
+                                 .out =
+                                     lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){2, ROWS, COLUMNS}),
+                                 .also = matrix(ROWS, 2),
+                                 .epsilon = 1e-5f};
+    struct lab_launch backward = {.op = LAB_OP_LAYER_NORM_BACKWARD,
+                                  .in = {m, v, matrix(ROWS, 2), m, m},
+                                  .out = m,
+                                  .also = matrix(2, COLUMNS)};
+    complete(&forward);
+    complete(&backward);
+    lab_op_get(forward.op)->reference(&forward, in, sum);
+    lab_op_get(forward.op)->reference_also(&forward, in, stats);
+    lab_op_get(backward.op)->reference(&backward, back, found);
+    lab_op_get(backward.op)->reference_also(&backward, back, also);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(fabs(slope(&forward, in, d, x, i) - found[i]) < 1e-6);
+    for (int i = 0; i < COLUMNS; i++) {
+        assert_true(fabs(slope(&forward, in, d, gamma, i) - also[i]) < 1e-6);
+        assert_true(fabs(slope(&forward, in, d, beta, i) - also[COLUMNS + i]) < 1e-6);
+    }
+}
+
+LAB_TEST(derivatives_of_gelu_and_cross_entropy) {
+    enum { COUNT = 12 };
+    static double x[COUNT], d[COUNT], found[COUNT], losses[3];
+    const double targets[] = {2, -1, 0}, *in[] = {x, d}, *logits[] = {x, targets};
+    for (int i = 0; i < COUNT; i++)
+        x[i] = i - 5.5, d[i] = cos(i);
+    struct lab_launch forward = {
+        .op = LAB_OP_GELU_TANH, .in = {vector(COUNT)}, .out = vector(COUNT)};
+    struct lab_launch backward = {.op = LAB_OP_GELU_TANH_BACKWARD,
+                                  .in = {vector(COUNT), vector(COUNT)},
+                                  .out = vector(COUNT)};
+    complete(&forward);
+    complete(&backward);
+    lab_op_get(backward.op)->reference(&backward, in, found);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(fabs(slope(&forward, in, d, x, i) - found[i]) < 1e-6);
+    /* three rows of three classes and a padded one */
+    struct lab_launch entropy = {.op = LAB_OP_CROSS_ENTROPY,
+                                 .in = {matrix(3, 4), vector(3)},
+                                 .out = matrix(3, 4),
+                                 .also = vector(3),
+                                 .classes = 3,
+                                 .scale = 0.5f};
+    complete(&entropy);
+    lab_op_get(entropy.op)->reference(&entropy, logits, found);
+    for (int i = 0; i < COUNT; i++) {
+        double rise = 0, kept = x[i];
+        for (int side = 1; side >= -1; side -= 2) {
+            x[i] = kept + side * 1e-5;
+            lab_op_get(entropy.op)->reference_also(&entropy, logits, losses);
+            rise += side * (losses[0] + losses[1] + losses[2]);
+        }
+        x[i] = kept;
+        assert_true(fabs(0.5 * rise / 2e-5 - found[i]) < 1e-6);
+    }
+    assert_true(losses[1] == 0 && found[3] == 0);
+    entropy.classes = 5;
+    ASSERT_FAILS(lab_launch_complete(&entropy, err), LAB_ERR_USER,
+                 "cross_entropy: 5 classes, must be 1 to the 4 columns, and 2^24 at most");
+}
+
 LAB_TEST(a_second_output_is_checked) {
     struct lab_launch launch;
     assert_int_equal(lab_op_example(LAB_OP_FLASH_ATTENTION, 1, LAB_BF16, &launch), 0);
@@ -136,7 +236,7 @@ LAB_TEST(a_second_output_is_checked) {
                  "flash_attention: the second output is bf16, must be fp32");
     launch.also = lab_tensor(NULL, LAB_FP32, 3, (int64_t[]){2, 7, 3});
     ASSERT_FAILS(lab_launch_complete(&launch, err), LAB_ERR_USER,
-                 "flash_attention: the log-sum-exp output is [2,7,3], must be [2,3,7]");
+                 "flash_attention: the second output is [2,7,3], must be [2,3,7]");
     launch.also = (struct lab_tensor){0};
     complete(&launch);
     assert_true(bytes == launch.cost.bytes_written + 4 * 2 * 3 * 7);

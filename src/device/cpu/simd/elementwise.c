@@ -1,5 +1,5 @@
 /*
- * elementwise.c: fill, add, gelu and the interleaving of channels.
+ * elementwise.c: fill, add, gelu, exact and by tanh, and the interleaving of channels.
  *
  * `omp simd` says that iterations are independent although the output may be an input: the compiler
  * then needs no test for overlap, which in-place calls would fail.
@@ -25,6 +25,27 @@ void SIMD(gelu)(float *out, const float *x, int64_t count) {
         vector_store(out + i, vector_gelu(vector_load(x + i)));
     if (i < count)
         vector_store_part(out + i, vector_gelu(vector_load_part(x + i, count - i, 0)), count - i);
+}
+
+void SIMD(gelu_tanh)(float *out, const float *x, int64_t count) {
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        vector_store(out + i, vector_gelu_tanh(vector_load(x + i)));
+    if (i < count)
+        vector_store_part(out + i, vector_gelu_tanh(vector_load_part(x + i, count - i, 0)),
+                          count - i);
+}
+
+void SIMD(gelu_tanh_backward)(float *out, const float *x, const float *derivative, int64_t count) {
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        vector_store(out + i,
+                     vector_load(derivative + i) * vector_gelu_tanh_slope(vector_load(x + i)));
+    if (i < count)
+        vector_store_part(out + i,
+                          vector_load_part(derivative + i, count - i, 0) *
+                              vector_gelu_tanh_slope(vector_load_part(x + i, count - i, 0)),
+                          count - i);
 }
 
 /* Colour images are the usual case, and a fixed number of channels lets stores be shuffled. */

@@ -1,6 +1,6 @@
 /*
- * math.h: exp and gelu of a vector. Coefficients are Chebyshev interpolations of the exact
- * functions.
+ * math.h: exp and gelu of a vector, exact and by tanh. Coefficients are Chebyshev interpolations
+ * of the exact functions.
  */
 #pragma once
 
@@ -66,4 +66,26 @@ static inline vector vector_gelu(vector x) {
     w = w * t + 0.1399143339f;
     w = w * t + 0.139618635f;
     return vector_max(x, vector_of(0.0f)) - a * (density * (t * w));
+}
+
+/* 1/(1 + e^(−y)): no exp of a number above 0, so nothing overflows. */
+static inline vector vector_sigmoid(vector y) {
+    vector e = vector_exp(-(vector)((lanes)y & 0x7fffffff), vector_of(0.0f)),
+           share = 1.0f / (1.0f + e);
+    return vector_select(y < 0.0f, e * share, share);
+}
+
+/* (1 + tanh u)/2 of gelu_tanh is the sigmoid of 2·u: this is 2·u/x. */
+static inline vector gelu_tanh_inner(vector x) {
+    return (x * x * 0.0713548163f + 1.5957691216f);
+}
+
+static inline vector vector_gelu_tanh(vector x) {
+    return x * vector_sigmoid(x * gelu_tanh_inner(x));
+}
+
+/* σ + x·σ·(1 − σ)·(2·u)' */
+static inline vector vector_gelu_tanh_slope(vector x) {
+    vector y = x * gelu_tanh_inner(x), share = vector_sigmoid(y);
+    return share + x * share * vector_sigmoid(-y) * (x * x * 0.2140644489f + 1.5957691216f);
 }

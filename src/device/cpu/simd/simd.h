@@ -30,6 +30,9 @@ struct cpu_simd {
     void (*fill)(float *out, float value, int64_t count);
     void (*add)(float *out, const float *a, const float *b, int64_t count); /* over a, b */
     void (*gelu)(float *out, const float *x, int64_t count);                /* over x */
+    void (*gelu_tanh)(float *out, const float *x, int64_t count);           /* over x */
+    void (*gelu_tanh_backward)(float *out, const float *x, const float *derivative,
+                               int64_t count); /* over both */
 
     /* one row each; over x */
     void (*layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
@@ -89,6 +92,8 @@ extern const struct cpu_simd cpu_simd_avx512; /* x86-64 only */
     X(fill)                                                                                        \
     X(add)                                                                                         \
     X(gelu)                                                                                        \
+    X(gelu_tanh)                                                                                   \
+    X(gelu_tanh_backward)                                                                          \
     X(layer_norm)                                                                                  \
     X(softmax)                                                                                     \
     X(softmax_part)                                                                                \

@@ -225,6 +225,10 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
         return plan_elements(launch, CUDA_KERNEL_bias, ret_call, err);
     case LAB_OP_GELU:
         return plan_elements(launch, CUDA_KERNEL_gelu, ret_call, err);
+    case LAB_OP_GELU_TANH:
+        return plan_elements(launch, CUDA_KERNEL_gelu_tanh, ret_call, err);
+    case LAB_OP_GELU_TANH_BACKWARD:
+        return plan_elements(launch, CUDA_KERNEL_gelu_tanh_backward, ret_call, err);
     case LAB_OP_GEMM:
     case LAB_OP_GEMM_ADD:
     case LAB_OP_GEMM_BIAS:
@@ -233,6 +237,12 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
         return plan_gemm(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_LAYER_NORM:
         return plan_layer_norm(launch, capacity, ret_call, err);
+    case LAB_OP_RESIDUAL_LAYER_NORM:
+        return plan_residual_layer_norm(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_LAYER_NORM_BACKWARD:
+        return plan_layer_norm_backward(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_CROSS_ENTROPY:
+        return plan_cross_entropy(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_SOFTMAX:
         return plan_softmax(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_PATCHIFY:
@@ -253,6 +263,8 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
         return plan_flash_attention(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_FLASH_ATTENTION_BACKWARD:
         return plan_flash_attention_backward(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_ADAMW:
+        return plan_adamw(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_MLP_FORWARD:
     case LAB_OP_MLP_BACKWARD:
     case LAB_OP_MLP_GRADIENT:
@@ -270,11 +282,14 @@ int cuda_plan_parts(const struct lab_launch *launch, struct cuda_capacity capaci
     if (launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD)
         return plan_flash_attention_backward_parts(launch, capacity, scratch, parts, ret_count,
                                                    err);
+    if (launch->op == LAB_OP_LAYER_NORM_BACKWARD)
+        return plan_layer_norm_backward_parts(launch, capacity, scratch, parts, ret_count, err);
     return plan_mlp_batch_parts(launch, capacity, scratch, parts, ret_count, err);
 }
 
 int64_t cuda_parts_bytes(const struct lab_launch *launch, struct cuda_capacity capacity) {
-    return launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD
-               ? flash_attention_backward_bytes(launch, capacity)
-               : mlp_batch_bytes(launch);
+    if (launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD)
+        return flash_attention_backward_bytes(launch, capacity);
+    return launch->op == LAB_OP_LAYER_NORM_BACKWARD ? layer_norm_backward_bytes(launch, capacity)
+                                                    : mlp_batch_bytes(launch);
 }

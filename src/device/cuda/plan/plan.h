@@ -24,12 +24,21 @@
     X(add, "elementwise.cu", FROM_80, ANY, "pppl", NULL)                                           \
     X(bias, "elementwise.cu", FROM_80, ANY, "pppli", NULL)                                         \
     X(gelu, "elementwise.cu", FROM_80, ANY, "ppl", NULL)                                           \
+    X(gelu_tanh, "elementwise.cu", FROM_80, ANY, "ppl", NULL)                                      \
+    X(gelu_tanh_backward, "elementwise.cu", FROM_80, ANY, "pppl", NULL)                            \
     X(layer_norm, "layer_norm.cu", FROM_80, ANY, "pppplf", "COLUMNS", "THREADS", "VECTOR")         \
     X(layer_norm_long, "layer_norm.cu", FROM_80, ANY, "ppppif", NULL)                              \
     X(patchify_layer_norm, "layer_norm.cu", FROM_80, ANY, "pppplfii", "COLUMNS", "THREADS",        \
       "VECTOR", "CHANNELS", "PATCH")                                                               \
     X(layer_norm_embed, "layer_norm.cu", FROM_80, ANY, "pppppplfi", "COLUMNS", "THREADS",          \
       "VECTOR")                                                                                    \
+    X(residual_layer_norm, "layer_norm.cu", FROM_80, ANY, "pppppplf", "COLUMNS", "THREADS",        \
+      "VECTOR")                                                                                    \
+    X(layer_norm_backward, "layer_norm_backward.cu", FROM_80, ANY, "pppppppl", "COLUMNS",          \
+      "THREADS", "VECTOR", "ROWS", "SUMS")                                                         \
+    X(layer_norm_backward_sums, "layer_norm_backward.cu", FROM_80, SINGLE, "ppii", NULL)           \
+    X(cross_entropy, "cross_entropy.cu", FROM_80, ANY, "ppppiif", "THREADS", "PIECES")             \
+    X(cross_entropy_long, "cross_entropy.cu", FROM_80, ANY, "ppppiif", NULL)                       \
     X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",        \
       "AHEAD", "PAST")                                                                             \
     X(softmax_wide, "softmax.cu", FROM_90, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",   \
@@ -68,6 +77,7 @@
     X(mlp_deltas, "mlp_batch.cu", FROM_80, TRAINING, "pppplif", NULL)                              \
     X(mlp_finish, "mlp_batch.cu", FROM_80, TRAINING, "ppppppppllfff", "MODE", "W0", "W1", "W2",    \
       "W3", "W4", "W5", "W6", "W7")                                                                \
+    X(adamw, "adamw.cu", FROM_80, ANY, "pppppllffff", NULL)                                        \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)                                        \
     X(sum, "sum.cu", FROM_80, SINGLE, "pplpli", "RANKS", "THREADS", "UNROLL")
 
