@@ -14,8 +14,13 @@ SQUARES = (2048, 4096, 8192)
 # m, n, k, epilogue of the four products of a layer: vit16x8x768 and vit16x12x1024 at batch 10 and 64
 VIT = [(batch * 197, n, k, epilogue) for d in (768, 1024) for batch in (10, 64)
        for n, k, epilogue in ((3 * d, d, "none"), (d, d, "bias"), (4 * d, d, "bias_gelu"), (d, 4 * d, "bias"))]
-PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
-GROUPS = ("attention", "softmax", "gemm", "vit")
+GPT2 = (4, 16, 64)  # batches of 1024 tokens; 12 heads of 64, 50257 words padded to 50304
+PARAMETERS = 124475904  # with the padded words
+LOGIT_ROWS = 8192  # as many as a step does at a time
+PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "backward": ("FlashAttention-2", "cuDNN"),
+         "training": ("PyTorch", "torch.compile"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
+GROUPS = ("attention", "backward", "training", "softmax", "gemm", "vit")
+IN_TURN = ("backward", "training")
 LIBRARY = "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8"  # cuBLASLt's fastest of eight, on Hopper
 
 
@@ -27,7 +32,23 @@ def attention_rows():
                        "head_dim": head_dim, "causal": causal}
 
 
+def training_rows():
+    for batch in GPT2:
+        rows = 1024 * batch
+        yield {"op": "residual_layer_norm", "sizes": [rows, 768]}
+        yield {"op": "layer_norm_backward", "sizes": [rows, 768]}
+        yield {"op": "gelu_tanh", "sizes": [rows * 3072]}
+        yield {"op": "gelu_tanh_backward", "sizes": [rows * 3072]}
+    yield {"op": "cross_entropy", "sizes": [LOGIT_ROWS, 50304, 50257]}
+    yield {"op": "adamw", "sizes": [PARAMETERS]}
+
+
 def rows_of(group):
+    if group == "backward":
+        return [{"kind": group, "op": "flash_attention_backward", "sizes": [batch, 1024, 12, 64], "causal": causal}
+                for causal in (True, False) for batch in GPT2]
+    if group == "training":
+        return [{"kind": group, **row} for row in training_rows()]
     if group == "attention":
         return list(attention_rows())
     if group == "softmax":
@@ -39,6 +60,8 @@ def rows_of(group):
 def title(row):
     if row["kind"] == "attention":
         return f"attention {row['head_dim']} {'causal' if row['causal'] else 'none'} {row['seq']}"
+    if row["kind"] in IN_TURN:
+        return f"{row['op']} {'x'.join(str(n) for n in row['sizes'])}{' causal' if row.get('causal') else ''}"
     if row["kind"] == "softmax":
         return f"softmax {row['rows']}x{row['columns']}"
     return f"gemm {row['m']}x{row['n']}x{row['k']} {row['epilogue']}"
@@ -70,6 +93,36 @@ def ours(gpulab, row, config=None):
     if not found["verification"]["passed"]:
         sys.exit(f"{title(row)}: wrong: {found['verification']['text']}")
     return found[what] / 1e12, found["limits"][what] / 1e12, found["config"]["config"]
+
+
+def launch(gpulab, row):
+    """What bench_launch says: TFLOP/s of attention, TB/s of the others."""
+    folder = os.path.dirname(os.path.abspath(gpulab))
+    found = [path for path in (f"{folder}/bench_launch", f"{folder}/gpu-tests/bench_launch") if os.path.exists(path)]
+    if not found:
+        sys.exit(f"bench/kernels: no bench_launch beside {gpulab}: ninja -C build bench_launch")
+    words = [found[0], "cuda", "bf16", row["op"], *map(str, row["sizes"]), *(["causal"] if row.get("causal") else [])]
+    out = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return out["flops" if row["kind"] == "backward" else "bytes"] / out["seconds"] / 1e12
+
+
+def mean(a, b):
+    return {name: (a[name] + b[name]) / 2 for name in a if name in b}
+
+
+def say_in_turn(gpulab, rows):
+    """Rows of launches: ours, theirs, theirs, ours, each a process of its own."""
+    first = [launch(gpulab, row) for row in rows]
+    theirs = [mean(a, b) for a, b in zip(peers(rows), peers(rows))]
+    names = PEERS[rows[0]["kind"]]
+    say()
+    say(f"| kernel | ours | {' | '.join(names)} | {' | '.join(f'ours/{name}' for name in names)} |")
+    say("|" + "---|" * (2 + 2 * len(names)))
+    for row, a, other in zip(rows, first, theirs):
+        rate, values = (a + launch(gpulab, row)) / 2, [other.get(name) for name in names]
+        cells = [title(row), f"{rate:.4g}", *(f"{value:.4g}" if value else "–" for value in values),
+                 *(f"{rate / value:.2f}" if value else "–" for value in values)]
+        say(f"| {' | '.join(cells)} |")
 
 
 def in_turn(gpulab, row, rate):
@@ -124,21 +177,26 @@ def main():
         sys.exit(f"bench/kernels: no group {unknown[0]}: there are {', '.join(GROUPS)}")
     name, driver = facts.gpu()
     facts.program(gpulab)
-    rows = [row for group in groups for row in rows_of(group)]
+    rows = [row for group in groups if group not in IN_TURN for row in rows_of(group)]
     say(f"# Kernels of our own: {name}, driver {driver}, {facts.commit_and_date()}")
     say()
-    say("bf16. TFLOP/s of attention and products, TB/s read and written of softmax, each over half a second")
-    say("without a pause; ours as `gpulab bench` has it, products tuned first.")
+    say("bf16. TFLOP/s of attention and products, TB/s read and written of all else, each over half a second")
+    say("without a pause. backward and training: replayed from graphs, in turn; others: ours as `gpulab bench` has it,")
+    say("products tuned first.")
+    for group in groups:
+        if group in IN_TURN:
+            say_in_turn(gpulab, rows_of(group))
     kind = None
-    for row, theirs in zip(rows, peers(rows)):
+    for row, theirs in zip(rows, peers(rows) if rows else []):
         if row["kind"] != kind:
             kind = row["kind"]
             say_head(kind)
         say_row(gpulab, row, theirs)
-    if groups == list(GROUPS):
+    kinds = {GROUPS: "kernels", IN_TURN: "kernels-training"}
+    if tuple(groups) in kinds:
         folder = os.environ.get("OUT") or os.path.join(HERE, "results")
         slug = name.lower().replace(" ", "-")
-        with open(os.path.join(folder, f"kernels-{slug}.md"), "w") as file:
+        with open(os.path.join(folder, f"{kinds[tuple(groups)]}-{slug}.md"), "w") as file:
             file.write("\n".join(lines) + "\n")
 
 

@@ -1,7 +1,7 @@
 # The tests that need a GPU, from the portable build: a folder that can be taken to a machine which has
 # one and nothing else (`make test-gpu`; tests/gpu/run), with the program in the folder above, which the
 # studies among them run. cmocka has no archive, so it goes along; and so do the programs and the fake
-# driver that `bench/monitor FOLDER` measures with there.
+# driver that `bench/monitor FOLDER` measures with there, and `bench/kernels`' own.
 include(cmake/test_main.cmake)
 if(NOT CMOCKA_FOUND)
     return()
@@ -19,11 +19,11 @@ foreach(source ${sources} ${CMAKE_SOURCE_DIR}/tests/conformance/test_ops.c)
     list(APPEND targets ${name})
 endforeach()
 find_library(CMOCKA_SHARED NAMES libcmocka.so.0 REQUIRED HINTS ${CMOCKA_LIBRARY_DIRS} ${CMOCKA_LIBDIR})
-set(monitor_programs bench_reading bench_sampler bench_recording)
-set_target_properties(${monitor_programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
+set(bench_programs bench_reading bench_sampler bench_recording bench_launch)
+set_target_properties(${bench_programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
 add_custom_target(gpu_tests
     COMMAND ${CMAKE_COMMAND} -E copy ${CMOCKA_SHARED} ${folder}/libcmocka.so.0
     COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/tests/gpu/run
             ${CMAKE_SOURCE_DIR}/tests/gpu/test_gpu_studies.sh ${CMAKE_SOURCE_DIR}/tests/gpu/check_study.py ${folder}
     COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:fake_nvidia_ml> ${folder}/fake/libnvidia-ml.so.1
-    DEPENDS ${targets} ${monitor_programs} fake_nvidia_ml gpulab)
+    DEPENDS ${targets} ${bench_programs} fake_nvidia_ml gpulab)

@@ -1,7 +1,8 @@
 """PyTorch's kernels for bench/kernels: reads rows as JSON from stdin, writes {peer: rate} of each.
 
 Each is launched for half a second without a pause, after a fifth to warm up: a GPU at its power limit is
-slower than in a short burst, for all of them alike.
+slower than in a short burst, for all of them alike. Derivatives and what lies between products are replayed
+from a CUDA graph, as ours are; what can't be captured has no rate.
 """
 import json
 import statistics
@@ -41,6 +42,117 @@ def attention(row):
     return found
 
 
+def captured(call, launches):
+    """A CUDA graph of them, or None."""
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):  # where it will be captured: cuDNN has a handle of each
+        for _ in range(3):
+            call()
+    torch.cuda.synchronize()
+    try:
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(launches):
+                call()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):  # a capture that ends well, or random numbers stay captured
+            torch.zeros(1, device="cuda")
+        return None
+    return graph
+
+
+def replayed(call, launches=20):
+    """The median time of a call within a CUDA graph. A process's first derivative can't be captured."""
+    graph = captured(call, launches)
+    return seconds(graph.replay) / launches if graph else float("inf")
+
+
+def derivative(outputs, inputs, given):
+    return lambda: torch.autograd.grad(outputs, inputs, given, retain_graph=True)
+
+
+def backward(row):
+    batch, tokens, heads, width = row["sizes"]
+    q, k, v = (torch.randn(batch, tokens, heads, width, **BF16).transpose(1, 2).requires_grad_() for _ in range(3))
+    given = torch.randn(batch, tokens, heads, width, **BF16).transpose(1, 2)
+    flops = 10 * batch * heads * tokens ** 2 * width / (1 + row["causal"])
+    found = {}
+    for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
+        with torch.enable_grad(), sdpa_kernel(backend):
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=row["causal"])
+            found[name] = flops / replayed(derivative(out, (q, k, v), given))
+    return found
+
+
+def residual(x, past, gamma, beta):
+    both = x + past
+    return both, F.layer_norm(both, gamma.shape, gamma, beta)
+
+
+def layer_norm(row, back):
+    rows, columns = row["sizes"]
+    x, past, *given = (torch.randn(rows, columns, **BF16) for _ in range(4))
+    weights = [torch.randn(columns, **BF16) for _ in range(2)]
+    size = (4 * x.numel() + 2 * columns) * 2 + 8 * rows + (8 * columns if back else 0)
+    found = {}
+    for name, call in (("PyTorch", residual), ("torch.compile", torch.compile(residual, dynamic=False))):
+        if back:
+            with torch.enable_grad():
+                inputs = [t.detach().requires_grad_() for t in (x, past, *weights)]
+                outputs = call(*inputs)
+                found[name] = size / replayed(derivative(outputs, inputs, given))
+        else:
+            found[name] = size / replayed(lambda: call(x, past, *weights))
+    return found
+
+
+def gelu(row, back):
+    x, given = (torch.randn(row["sizes"][0], **BF16) for _ in range(2))
+    plain = lambda t: F.gelu(t, approximate="tanh")
+    size = x.numel() * 2 * (3 if back else 2)
+    found = {}
+    for name, call in (("PyTorch", plain), ("torch.compile", torch.compile(plain, dynamic=False))):
+        if back:
+            with torch.enable_grad():
+                own = x.detach().requires_grad_()
+                found[name] = size / replayed(derivative(call(own), own, given))
+        else:
+            found[name] = size / replayed(lambda: call(x))
+    return found
+
+
+def cross_entropy(row):
+    rows, columns, classes = row["sizes"]
+    x = torch.randn(rows, columns, **BF16).requires_grad_()
+    targets = torch.randint(classes, (rows,), device="cuda")
+    size = 2 * x.numel() * 2 + 8 * rows
+
+    def loss(x):
+        return F.cross_entropy(x[:, :classes].float(), targets)
+
+    found = {}
+    for name, call in (("PyTorch", loss), ("torch.compile", torch.compile(loss, dynamic=False))):
+        def both():
+            with torch.enable_grad():
+                torch.autograd.grad(call(x), x)
+        found[name] = size / replayed(both, 3)
+    return found
+
+
+def adamw(row):
+    """PyTorch's fused one in fp32: 28 bytes of a parameter, as ours, but no bf16 copy of it."""
+    parameters = torch.randn(row["sizes"][0], device="cuda").requires_grad_()
+    parameters.grad = torch.randn_like(parameters)
+    optimizer = torch.optim.AdamW([parameters], fused=True, capturable=True)
+    return {"PyTorch": 28 * parameters.numel() / replayed(optimizer.step, 3)}
+
+
+def training(row):
+    op = row["op"]
+    return {"cross_entropy": cross_entropy, "adamw": adamw}[op](row) if op in ("cross_entropy", "adamw") else \
+        (gelu if op.startswith("gelu") else layer_norm)(row, op.endswith("backward"))
+
+
 def softmax(row):
     x = torch.randn(row["rows"], row["columns"], **BF16)
     out = torch.empty_like(x)
@@ -58,7 +170,7 @@ def gemm(row):
     return {"cuBLASLt": flops / seconds(call)}
 
 
-kinds = {"attention": attention, "softmax": softmax, "gemm": gemm}
+kinds = {"attention": attention, "backward": backward, "training": training, "softmax": softmax, "gemm": gemm}
 with torch.no_grad():
     found = [kinds[row["kind"]](row) for row in json.load(sys.stdin)]
-print(json.dumps([{name: rate / 1e12 for name, rate in row.items()} for row in found]))
+print(json.dumps([{name: rate / 1e12 for name, rate in row.items() if rate} for row in found]))

@@ -39,17 +39,22 @@ bench) echo '{"flops_per_second": 6e14, "limits": {"flops_per_second": 8e14}, "v
               "config": {"config": "way=1"}}' ;;
 esac
 SH
+stand_in bench_launch <<'SH'
+#!/bin/sh
+echo '{"seconds": 0.001, "bytes": 1e9, "flops": 4e11}'
+SH
 # PyTorch's side answers as soon as it wants PyTorch
 cat >"$work/bin/torch.py" <<'PY'
 import json, sys
-rates = {"attention": {"FlashAttention-2": 300, "cuDNN": 800}, "gemm": {"cuBLASLt": 500}}
+rates = {"attention": {"FlashAttention-2": 300, "cuDNN": 800}, "backward": {"cuDNN": 800}, "gemm": {"cuBLASLt": 500}}
 print(json.dumps([rates[row["kind"]] for row in json.load(sys.stdin)]))
 sys.exit(0)
 PY
-bench kernels "$work/bin/gpulab" attention gemm
+bench kernels "$work/bin/gpulab" attention backward gemm
 expect_status 0
 expect_out '^# Kernels of our own: NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
 expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| limit \|'
 expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 800 \| way=1 \|$'
+expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \|$'
 expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 600 \| 1.00 \| 800 \| 5.0 s \| way=1 \|$'
 finish
