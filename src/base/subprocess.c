@@ -89,6 +89,10 @@ static bool same_name(const char *a, const char *b) {
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
+/* Weak, so that it is looked up in libc, not copied into the program: zig, which links for older
+ * systems, doesn't know that glibc sets it under another name. */
+#pragma weak environ
+
 const char **lab_subprocess_environment(const char *const *extra, struct lab_arena *arena) {
     int own = 0, added = 0;
     while (environ[own])
@@ -132,8 +136,6 @@ static int spawn(struct child *child, struct lab_arena *arena) {
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < PIPES; i++)
         posix_spawn_file_actions_adddup2(&actions, child->theirs[i], i);
-    if (child->spec->folder)
-        posix_spawn_file_actions_addchdir_np(&actions, child->spec->folder);
     const char **env = lab_subprocess_environment(child->spec->env, arena);
     int problem = posix_spawnp(&child->pid, child->spec->argv[0], &actions, &attributes,
                                (char *const *)child->spec->argv, (char *const *)env);

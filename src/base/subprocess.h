@@ -26,7 +26,6 @@ struct lab_subprocess_watcher {
 struct lab_subprocess_spec {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up on PATH */
     const char *const *env;  /* "K=V" is added or replaced, "K" taken away; NULL = none */
-    const char *folder;      /* where it starts; NULL = here */
     const char *input;       /* fed to stdin; NULL = /dev/null */
     size_t max_output_bytes; /* kept of each of stdout and stderr; the rest is read and dropped */
     int64_t timeout_ns;      /* 0 = none; then TERM to its group, and KILL after a second */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct lab_trace_log {
@@ -116,7 +117,7 @@ static void hand_over(const struct lab_trace_log_item *item, struct lab_trace_pl
             (struct lab_trace_call){.start_ns = item->start_ns,
                                     .end_ns = item->end_ns,
                                     .name = item->name,
-                                    .thread = (uint32_t)gettid(),
+                                    .thread = (uint32_t)syscall(SYS_gettid),
                                     .correlation = item->correlation};
         break;
     }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ static void lend_memory(int node, struct lab_affinity_guard *guard) {
     if (syscall(SYS_get_mempolicy, &guard->policy, guard->nodes, NODE_BITS(guard), NULL, 0) < 0 ||
         syscall(SYS_set_mempolicy, MPOL_PREFERRED, wanted, NODE_BITS(guard)) < 0) {
         lab_log(LAB_LOG_INFO, "can't bind a program's memory to NUMA node %d: %s", node,
-                strerrordesc_np(errno));
+                strerror(errno));
         return;
     }
     guard->has_policy = true;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -118,7 +119,7 @@ static void lock(void *memory, size_t size_bytes) {
     LAB_AUTO(str, size);
     lab_str_add_bytes_binary(&size, (double)size_bytes);
     lab_log(LAB_LOG_WARNING, "%s of memory can't be locked (%s; see ulimit -l): used unlocked",
-            size.text, strerrorname_np(why));
+            size.text, strerror(why));
 }
 
 int lab_memory_map(const struct lab_machine *machine, int node, size_t size_bytes, unsigned flags,

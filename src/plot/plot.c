@@ -23,18 +23,20 @@
 
 /* --- gnuplot --- */
 
-/* Feeds a script to gnuplot, which starts in the folder: the script holds no path that is only true
- * here. */
+/* Feeds a script to gnuplot, which first enters the folder: the script holds no path that is only
+ * true here. */
 static int run_gnuplot(const char *script, const char *name, const char *folder, int64_t timeout_ns,
                        struct lab_err *err) {
     LAB_AUTO(arena, arena);
     /* -d: without the user's ~/.gnuplot; -: the script comes through stdin */
-    const char *argv[] = {"gnuplot", "-d", "-", NULL};
-    struct lab_subprocess_spec spec = {.argv = argv,
-                                       .folder = folder,
-                                       .input = script,
-                                       .max_output_bytes = 4096,
-                                       .timeout_ns = timeout_ns};
+    LAB_AUTO(str, enter);
+    lab_str_add(&enter, "cd '");
+    for (const char *at = folder; *at; at++)
+        lab_str_printf(&enter, *at == '\'' ? "''" : "%c", *at);
+    lab_str_add(&enter, "'");
+    const char *argv[] = {"gnuplot", "-d", "-e", enter.text, "-", NULL};
+    struct lab_subprocess_spec spec = {
+        .argv = argv, .input = script, .max_output_bytes = 4096, .timeout_ns = timeout_ns};
     struct lab_subprocess_result result = {0};
     struct lab_err refused = LAB_ERR_INIT;
     int status = lab_subprocess_run(&spec, &arena, &result, &refused);

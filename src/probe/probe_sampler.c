@@ -42,7 +42,6 @@ static void release_sampler(struct lab_sampler *sampler) {
     sample_queue_release(&sampler->queue);
     pthread_mutex_destroy(&sampler->mutex);
     pthread_cond_destroy(&sampler->ended);
-    sem_destroy(&sampler->watch_wake);
     pthread_cond_destroy(&sampler->opened);
     lab_arena_release(&sampler->arena);
     lab_mem_free(sampler);
@@ -207,7 +206,6 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     pthread_mutex_init(&sampler->mutex, NULL);
     lab_cond_init(&sampler->ended);
     lab_cond_init(&sampler->opened);
-    sem_init(&sampler->watch_wake, 0, 0);
     sample_queue_init(&sampler->queue, 8);
     sampler->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     sampler->wall_offset_ns = parts->wall_offset_ns;
@@ -246,13 +244,13 @@ void lab_sampler_close(struct lab_sampler *sampler) {
     sampler->stop = true; /* from here on no lane is added */
     pthread_cond_broadcast(&sampler->opened);
     pthread_mutex_unlock(&sampler->mutex);
-    sem_post(&sampler->watch_wake);
+    sampler_ring(&sampler->watch_wake);
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
         pthread_mutex_lock(&lane->queue.mutex);
         lane->stop = true;
         pthread_mutex_unlock(&lane->queue.mutex);
-        sem_post(&lane->wake);
+        sampler_ring(&lane->wake);
     }
     pthread_mutex_lock(&sampler->mutex);
     wait_for_threads(sampler);

@@ -12,7 +12,6 @@
 #include "probe/probe_sample_queue.h"
 #include "probe/sampler.h"
 
-#include <semaphore.h>
 #include <stdatomic.h>
 
 /* What tests bring in place of the real thing. */
@@ -24,6 +23,10 @@ struct sampler_parts {
 int lab_sampler_open_parts(const struct sampler_parts *parts,
                            const struct lab_sampler_config *config,
                            struct lab_sampler **ret_sampler, struct lab_err *err);
+
+/* Wakes one sleeper: a futex's word. A condition would cost a second system call at each tick, and
+ * semaphores have no monotonic clock before glibc 2.30. */
+typedef _Atomic uint32_t sampler_bell;
 
 /* --- lateness: shares of an octave, so that a day's readings fit in a few KB --- */
 
@@ -75,7 +78,7 @@ struct sampler_lane {
     bool last;   /* speaks of what others found, the board: at an edge it reads after them */
     struct lab_probe_sink sink;
 
-    sem_t wake;                /* a condition would cost a second system call at each tick */
+    sampler_bell wake;
     struct sample_queue queue; /* its mutex guards what follows, too */
     bool stop, edge;
     bool owes;                /* its reading of the last edge */
@@ -145,7 +148,7 @@ struct lab_sampler {
     int present, delivered;
     int late_room; /* for lanes */
     bool news, stop;
-    sem_t watch_wake;
+    sampler_bell watch_wake;
     pthread_cond_t opened; /* a probe */
     int event_fd;
 
@@ -196,11 +199,13 @@ void sampler_paid(struct lab_sampler *sampler);
 
 void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
 
+void sampler_ring(sampler_bell *bell);
+
 /*
- * Waits until the time has come or somebody posts; maybe less. Sleepers on a clock of a test's own
- * can't be woken: they look again after a while.
+ * Waits until the time has come or the bell has rung; maybe less. Sleepers on a clock of a test's
+ * own can't be woken: they look again after a while.
  */
-void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
+void sampler_wait(struct lab_sampler *sampler, sampler_bell *bell, int64_t until_ns);
 
 void sampler_probe_release(struct sampler_probe *probe); /* one user */
 void sampler_probe_close(struct sampler_probe *probe);   /* the handle, whatever became of it */

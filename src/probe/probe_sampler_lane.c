@@ -177,7 +177,6 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
     lane->told_ns = -TOLD_NS;
     lane->sink = (struct lab_probe_sink){sink_entity,        sink_tick,      sink_event,
                                          sink_gpu_processes, sink_processes, lane};
-    sem_init(&lane->wake, 0, 0);
     pthread_mutex_init(&lane->queue.mutex, NULL); /* until the queue's size is known */
     if (probe->probe->describe)
         probe->probe->describe(probe->state, index, &lane->sink);
@@ -196,7 +195,6 @@ void lane_release(struct sampler_lane *lane) {
     lab_mem_free(lane->entities);
     lab_arena_release(&lane->arena);
     sample_queue_release(&lane->queue);
-    sem_destroy(&lane->wake);
 }
 
 /* Those that were staged before `sequence`. */

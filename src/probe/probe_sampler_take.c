@@ -5,8 +5,11 @@
  */
 #include "probe/probe_sampler.h"
 
+#include <linux/futex.h>
 #include <math.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define WATCH_NS      LAB_NS_PER_S
 #define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)
@@ -67,7 +70,7 @@ int lab_sampler_fd(struct lab_sampler *sampler) {
 
 static void ask_for_edge(struct sampler_lane *lane) {
     lane->edge = true;
-    sem_post(&lane->wake);
+    sampler_ring(&lane->wake);
 }
 
 void sampler_paid(struct lab_sampler *sampler) {
@@ -102,11 +105,20 @@ void lab_sampler_edge(struct lab_sampler *sampler) {
     sampler_paid(sampler);
 }
 
-void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns) {
+void sampler_ring(sampler_bell *bell) {
+    atomic_store(bell, 1);
+    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void sampler_wait(struct lab_sampler *sampler, sampler_bell *bell, int64_t until_ns) {
     if (sampler->system_clock) {
         struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S,
                                  .tv_nsec = until_ns % LAB_NS_PER_S};
-        sem_clockwait(wake, CLOCK_MONOTONIC, &until);
+        if (!atomic_exchange(bell, 0)) {
+            syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, 0, &until, NULL,
+                    FUTEX_BITSET_MATCH_ANY);
+            atomic_exchange(bell, 0);
+        }
         return;
     }
     int64_t slice_ns = sampler->interval_ns > SLICE_NS ? sampler->interval_ns : SLICE_NS;

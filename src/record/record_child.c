@@ -3,6 +3,7 @@
 
 #include "base/file/file.h"
 #include "base/str.h"
+#include "base/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,8 +64,10 @@ int lab_record_child_start(struct lab_record_child *child, const sigset_t *mask,
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, mask);
-    int problem = posix_spawnp(&child->pid, child->argv[0], NULL, &attributes,
-                               (char *const *)child->argv, environ);
+    LAB_AUTO(arena, arena);
+    int problem =
+        posix_spawnp(&child->pid, child->argv[0], NULL, &attributes, (char *const *)child->argv,
+                     (char *const *)lab_subprocess_environment(NULL, &arena));
     posix_spawnattr_destroy(&attributes);
     if (problem) {
         child->pid = 0;

@@ -146,7 +146,6 @@ static void fail_ended(struct runner_run *run, const struct runner_worker *worke
         lab_err_set(&err, LAB_ERR_SYSTEM, "the worker ended with status %d and without a result",
                     child->exit_status);
     } else {
-        const char *name = sigdescr_np(child->signal);
         const char *why = "";
         if (child->signal == SIGKILL) {
             int64_t kills = read_oom_kills(&run->arena);
@@ -155,7 +154,7 @@ static void fail_ended(struct runner_run *run, const struct runner_worker *worke
                       : "; not by gpulab: out of memory?";
         }
         lab_err_set(&err, LAB_ERR_SYSTEM, "the worker was ended by signal %d (%s)%s", child->signal,
-                    name ? name : "unknown", why);
+                    strsignal(child->signal), why);
     }
     lab_err_hint(&err, child->signal == SIGKILL ? LAB_HINT_WORKER_KILLED : LAB_HINT_WORKER_CRASHED);
     runner_run_fail(run, worker, &err);

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FRAME_NS  (100 * LAB_NS_PER_MS)
@@ -53,14 +53,14 @@ static uint64_t start_of(int32_t pid) {
 /* A descriptor of the process first, then the check: no other can take its number between. */
 static void end_process(const struct lab_top_request *request, char *message, size_t size) {
     const char *name = request->signal == SIGKILL ? "KILL" : "TERM";
-    int fd = pidfd_open(request->pid, 0), failed = errno;
+    int fd = (int)syscall(SYS_pidfd_open, request->pid, 0), failed = errno;
     if (fd >= 0 && request->start && start_of(request->pid) != request->start) {
         close(fd);
         fd = -1;
         failed = ESRCH;
     }
     if (fd >= 0) {
-        failed = pidfd_send_signal(fd, request->signal, NULL, 0) < 0 ? errno : 0;
+        failed = syscall(SYS_pidfd_send_signal, fd, request->signal, NULL, 0) < 0 ? errno : 0;
         close(fd);
     }
     if (failed == 0 || fd < 0) {
@@ -72,8 +72,7 @@ static void end_process(const struct lab_top_request *request, char *message, si
         return;
     }
     snprintf(message, size, "process %d: %s", request->pid,
-             failed == EPERM ? "it belongs to another user; you may not end it"
-                             : strerrordesc_np(failed));
+             failed == EPERM ? "it belongs to another user; you may not end it" : strerror(failed));
 }
 
 /* --- what is shown --- */

@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define RECORDS_MOST     (1 << 16)
@@ -109,11 +110,12 @@ static double find_overhead(const struct pass *pass) {
 /* --- ranges and notes --- */
 
 static void add_range(struct lab_trace *trace, const char *text, int64_t start_ns, int64_t end_ns) {
-    trace->ranges[trace->range_count++] = (struct lab_trace_range){.start_ns = start_ns,
-                                                                   .end_ns = end_ns,
-                                                                   .text = text,
-                                                                   .thread = (uint32_t)gettid(),
-                                                                   .kind = LAB_TRACE_RANGE_NESTED};
+    trace->ranges[trace->range_count++] =
+        (struct lab_trace_range){.start_ns = start_ns,
+                                 .end_ns = end_ns,
+                                 .text = text,
+                                 .thread = (uint32_t)syscall(SYS_gettid),
+                                 .kind = LAB_TRACE_RANGE_NESTED};
 }
 
 static void add_stage(struct pass *pass, int i, enum lab_stage stage, const char *name) {

@@ -365,7 +365,7 @@ static int judge(struct command_state *state, const struct lab_subprocess_result
     const char *words = clean(footer ? state->error : last);
     if (result->signal)
         lab_err_set(err, LAB_ERR_SYSTEM, "the program was ended by signal %d (%s)", result->signal,
-                    sigdescr_np(result->signal) ? sigdescr_np(result->signal) : "unknown");
+                    strsignal(result->signal));
     else
         lab_err_set(err, LAB_ERR_SYSTEM, "the program ended with status %d", result->exit_status);
     char how[sizeof err->text];

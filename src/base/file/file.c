@@ -8,11 +8,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PIPE_BYTES (1 << 20) /* the most that Linux gives every user */
@@ -104,6 +106,18 @@ int lab_file_write_all(int fd, const char *bytes, size_t length) {
 void lab_file_widen_pipe(int fd) {
     if (fcntl(fd, F_GETPIPE_SZ) < PIPE_BYTES)
         fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* a refusal changes nothing */
+}
+
+/* Linux before 5.11 doesn't have the call. */
+void lab_file_keep_from_children(int first) {
+    if (syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    LAB_AUTO_CLOSEDIR DIR *open_ones = opendir("/proc/self/fd");
+    for (const struct dirent *entry; open_ones && (entry = readdir(open_ones));) {
+        int fd = (int)strtol(entry->d_name, NULL, 10); /* 0 for "." and ".." */
+        if (fd >= first)
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
 }
 
 int lab_file_open_beside(const char *directory, struct lab_arena *arena, const char **ret_path) {

@@ -29,6 +29,9 @@ int lab_file_write_all(int fd, const char *bytes, size_t length);
 /* A pipe that was found full gets the room that any user may have: its writer waits less often. */
 void lab_file_widen_pipe(int fd);
 
+/* No program that is started from here on inherits a descriptor from `first` on. */
+void lab_file_keep_from_children(int first);
+
 /* Closes a descriptor, unless it is -1, and makes it -1; a folder, unless it is NULL.
  * LAB_AUTO_CLOSE and LAB_AUTO_CLOSEDIR do so at the end of the variable's scope. */
 void lab_file_close(int *fd);

@@ -90,7 +90,7 @@ static int spawn(struct lab_child *child, const struct start *start) {
     posix_spawn_file_actions_adddup2(&actions, start->theirs[EVENTS], LAB_WORKER_FD);
     for (int i = 0; i < spec->inherit_count; i++)
         posix_spawn_file_actions_adddup2(&actions, start->inherited[i], LAB_WORKER_FD + 1 + i);
-    posix_spawn_file_actions_addclosefrom_np(&actions, first_free(spec));
+    lab_file_keep_from_children(first_free(spec));
     LAB_AUTO(arena, arena);
     /* GPUs are counted in this order wherever they are: the driver's own depends on their speed */
     const char *const own[] = {"CUDA_DEVICE_ORDER=PCI_BUS_ID", child->mark, NULL};

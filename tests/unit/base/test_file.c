@@ -3,6 +3,7 @@
 
 #include "test.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -103,6 +104,15 @@ LAB_TEST(permissions) {
     assert_int_equal(stat(test_path("p"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     umask(mask);
+}
+
+LAB_TEST(children_inherit_what_is_below) {
+    int below = dup(STDERR_FILENO), above = dup(STDERR_FILENO);
+    lab_file_keep_from_children(above);
+    assert_int_equal(fcntl(below, F_GETFD), 0);
+    assert_int_equal(fcntl(above, F_GETFD), FD_CLOEXEC);
+    lab_file_close(&below);
+    lab_file_close(&above);
 }
 
 LAB_TEST(numbers_in_files) {

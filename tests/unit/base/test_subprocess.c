@@ -64,11 +64,6 @@ LAB_TEST(output_and_status) {
     assert_int_equal(result.held_ns, 0);
 }
 
-LAB_TEST(it_starts_where_it_is_told) {
-    run_shell("pwd", (struct lab_subprocess_spec){.folder = "/usr", .max_output_bytes = 100});
-    assert_string_equal(result.out, "/usr\n");
-}
-
 LAB_TEST(a_signal_is_no_exit_status) {
     run_shell("kill -USR1 $$", (struct lab_subprocess_spec){0});
     assert_int_equal(result.exit_status, -1);
