@@ -91,7 +91,8 @@ test-long: setup-test build ## all tests, the long ones too, some REPEATS (3) ti
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ)
 
 .PHONY: portable
-portable: setup ## build build/portable/gpulab, which runs on any Linux with glibc 2.36 or later
+portable: setup ## build build/portable/gpulab, which runs on any Linux with glibc 2.28 or later
+	@tools/setup portable
 	@cmake --preset portable $(PORTABLE_FLAGS) >build/portable.log || { cat build/portable.log; exit 1; }
 	@cmake --build --preset portable
 

@@ -1,5 +1,5 @@
 # The libraries that gpulab is built on, as imported targets under `lab_dependencies`. The portable
-# build takes the archives instead, so that one folder runs on any Linux with glibc ≥ 2.36.
+# build takes the archives instead, and runs on any Linux with glibc ≥ 2.28 (tools/link-glibc).
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -18,23 +18,19 @@ function(lab_dependency package)
         return()
     endif()
     foreach(archive ${ARGN})
-        if(archive MATCHES "^-l")
-            target_link_libraries(lab_dependencies INTERFACE ${archive})
-            continue()
-        endif()
         find_library(${prefix}_${archive} NAMES lib${archive}.a REQUIRED
                      HINTS ${${prefix}_LIBRARY_DIRS} ${${prefix}_LIBDIR})
         target_link_libraries(lab_dependencies INTERFACE ${${prefix}_${archive}})
     endforeach()
 endfunction()
 
-lab_dependency(hwloc hwloc -ludev)
+lab_dependency(hwloc hwloc)
 lab_dependency(jansson jansson)
 lab_dependency(yaml-0.1 yaml)
 lab_dependency(gsl gsl)
 lab_dependency(sqlite3 sqlite3)
 lab_dependency(ncursesw ncursesw tinfo)
-lab_dependency(libmicrohttpd microhttpd -lgnutls)
+lab_dependency(libmicrohttpd microhttpd)
 
 # The serial OpenBLAS, whatever the system's alternative for libopenblas points to: the threaded one
 # starts threads of its own before main, and those can't be kept on a slice's cores.
@@ -53,6 +49,11 @@ else()
 endif()
 target_include_directories(lab_dependencies SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
 target_link_libraries(lab_dependencies INTERFACE ${OPENBLAS_LIBRARY})
+
+if(GPULAB_PORTABLE)
+    add_library(lab_absent STATIC ${CMAKE_SOURCE_DIR}/cmake/absent.c)
+    target_link_libraries(lab_dependencies INTERFACE lab_absent)
+endif()
 
 # last: the archives need them
 target_link_libraries(lab_dependencies INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})

@@ -41,12 +41,12 @@ endif()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
      "#define LAB_VERSION \"${PROJECT_VERSION}\"\n" @ONLY)
 
-# The portable build's objects are those of a release build but for one: where there is such a build, its
-# archive saves the time to compile them (.ci/run).
+# The portable build's objects are those of a release build: where there is one, its archive saves the
+# time to compile them (.ci/run).
 set(GPULAB_OBJECTS "" CACHE FILEPATH "portable: liblab.a of a release build of the same sources")
 if(GPULAB_OBJECTS)
-    add_library(lab OBJECT ${CMAKE_SOURCE_DIR}/src/device/cpu/blas.c)
-    target_link_libraries(lab PUBLIC lab_flags ${GPULAB_OBJECTS} lab_dependencies)
+    add_library(lab INTERFACE)
+    target_link_libraries(lab INTERFACE lab_flags ${GPULAB_OBJECTS} lab_dependencies)
 else()
     add_library(lab STATIC ${lab_sources} ${lab_generated})
     target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
@@ -55,8 +55,6 @@ endif()
 # OpenBLAS's buffers are ours (src/device/cpu/blas.c): the shared library finds our functions by
 # itself, an archive has to be told.
 if(GPULAB_PORTABLE)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/device/cpu/blas.c PROPERTIES
-                                COMPILE_DEFINITIONS LAB_BLAS_WRAP)
     target_link_options(lab INTERFACE -Wl,--wrap=blas_memory_alloc,--wrap=blas_memory_free)
 endif()
 

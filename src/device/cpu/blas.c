@@ -22,14 +22,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#ifdef LAB_BLAS_WRAP
-#define BLAS_SYMBOL(name) __wrap_##name
-#else
-#define BLAS_SYMBOL(name) name
-#endif
-
-void *BLAS_SYMBOL(blas_memory_alloc)(int where);
-void BLAS_SYMBOL(blas_memory_free)(void *memory);
+/* The shared OpenBLAS finds ours by its own names for them. Its archive has strong functions of these
+ * names, which win over weak ones; --wrap leads its calls here. */
+void *__wrap_blas_memory_alloc(int where);
+void __wrap_blas_memory_free(void *memory);
+void *blas_memory_alloc(int where) __attribute__((weak, alias("__wrap_blas_memory_alloc")));
+void blas_memory_free(void *memory) __attribute__((weak, alias("__wrap_blas_memory_free")));
 
 /*
  * OpenBLAS never says how much it will use; its own buffers are 32 to 128 MiB, depending on version
@@ -62,7 +60,7 @@ static void buffers_init(void) {
         abort(); /* only when a process has used up its thousand keys */
 }
 
-void *BLAS_SYMBOL(blas_memory_alloc)(int where) {
+void *__wrap_blas_memory_alloc(int where) {
     (void)where;
     pthread_once(&buffers_once, buffers_init);
     atomic_fetch_add_explicit(&buffers_handed_out, 1, memory_order_relaxed);
@@ -83,7 +81,7 @@ void *BLAS_SYMBOL(blas_memory_alloc)(int where) {
     return fresh->memory;
 }
 
-void BLAS_SYMBOL(blas_memory_free)(void *memory) {
+void __wrap_blas_memory_free(void *memory) {
     struct buffer *buffer = pthread_getspecific(buffers_key);
     while (buffer && buffer->memory != memory)
         buffer = buffer->next;
