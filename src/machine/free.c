@@ -15,6 +15,7 @@
  */
 #include "base/file/file.h"
 #include "base/str.h"
+#include "machine/limit.h"
 #include "machine/topology.h"
 
 #include <ctype.h>
@@ -93,7 +94,7 @@ int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *r
     } else {
         bytes = meminfo_bytes("MemAvailable", &arena);
     }
-    int64_t left = topology_limit_left();
+    int64_t left = lab_limit_memory_left();
     bool limited = left >= 0 && (bytes < 0 || left < bytes);
     if (ret_limited)
         *ret_limited = limited;

@@ -4,7 +4,7 @@
  *   open.c       this machine, and life        recorded.c   recorded machines
  *   nodes.c      nodes, cores, caches, distances
  *   pci.c        PCI devices                   pci_names.c  what their numbers are called
- *   free.c       memory that a node has left   cgroup.c     memory that limits leave
+ *   free.c       memory that a node has left   cgroup.c     limits of control groups
  *   bind.c       threads on cores              memory.c     memory on nodes
  *   proof.c      what the kernel says about both
  */
@@ -43,10 +43,10 @@ int topology_require_live(const struct lab_machine *machine, const char *what, s
  * (may be NULL): a limit of its control groups says so, not the node.
  */
 int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *ret_limited);
-/* What the memory limits of its control groups leave to this process; -1 = they have none. */
-int64_t topology_limit_left(void);
-/* The same from where cgroups are mounted and from the text of /proc/self/cgroup. */
+/* Limits (limit.h) from where cgroups are mounted and from the text of /proc/self/cgroup; of CPU
+ * time in thousandths of a CPU. */
 int64_t topology_cgroup_left(const char *mount, const char *membership);
+int64_t topology_cgroup_cpu(const char *mount, const char *membership);
 /* All memory of this machine, as the kernel counts it; -1 = unknown. */
 int64_t topology_total_bytes(void);
 

@@ -1,4 +1,4 @@
-/* Memory limits of control groups, from folders as the kernel lays them out. */
+/* Limits of control groups, from folders as the kernel lays them out. */
 #include "machine/topology.h"
 
 #include <sys/stat.h>
@@ -50,6 +50,20 @@ LAB_TEST(version_1_has_a_tree_for_memory) {
     static const char both[] = "0::/elsewhere\n12:cpu,cpuacct:/a\n4:rdma,memory:/jobs\n1:pids:/\n";
     assert_int_equal(topology_cgroup_left(v1, both), 300 * MIB);
     assert_true(topology_cgroup_left(v1, "4:memory:/\n") > (int64_t)1 << 60);
+}
+
+LAB_TEST(cpu_time_has_a_quota) {
+    test_write(test_path("cpu/cpu.max"), "max 100000\n");
+    test_write(test_path("cpu/job/cpu.max"), "150000 100000\n");
+    const char *cpu = test_path("cpu");
+    assert_int_equal(topology_cgroup_cpu(cpu, "0::/job\n"), 1500);
+    assert_int_equal(topology_cgroup_cpu(cpu, "0::/\n"), -1);
+    test_write(test_path("cpu/cpu/old/cpu.cfs_quota_us"), "50000\n");
+    test_write(test_path("cpu/cpu/old/cpu.cfs_period_us"), "100000\n");
+    test_write(test_path("cpu/cpu/cpu.cfs_quota_us"), "-1\n");
+    test_write(test_path("cpu/cpu/cpu.cfs_period_us"), "100000\n");
+    assert_int_equal(topology_cgroup_cpu(cpu, "3:cpu,cpuacct:/old\n0::/\n"), 500);
+    assert_int_equal(topology_cgroup_cpu(cpu, "3:cpu,cpuacct:/\n"), -1);
 }
 
 LAB_TEST(a_container_s_group_is_the_root_it_sees) {
