@@ -98,7 +98,7 @@ const char *lab_lease_directory(const char *const *places) {
     return NULL;
 }
 
-static const char *lock_directory(struct lab_arena *arena, struct lab_err *err) {
+const char *lab_lease_folder(struct lab_arena *arena, struct lab_err *err) {
     static const char *const places[] = {"/run/lock", "/tmp", NULL};
     const char *own = getenv("GPULAB_LOCK_DIR"), *refused;
     if (own && *own) {
@@ -219,7 +219,7 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
                    void *state, struct lab_lease *ret_lease, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     struct taking taking = {.self = self};
-    const char *directory = lock_directory(&arena, err);
+    const char *directory = lab_lease_folder(&arena, err);
     int got = directory ? 0 : -1;
     if (directory)
         sort_devices(&taking, devices, count, directory, &arena);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/file/lock.h"
+#include "base/mem.h"
 
 #include <stdbool.h>
 
@@ -26,6 +27,9 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
                    bool (*wait)(const char *device, const struct lab_holder *holder, void *state),
                    void *state, struct lab_lease *ret_lease, struct lab_err *err);
 void lab_lease_release(struct lab_lease *lease); /* accepts a zeroed one */
+
+/* Where they are; NULL with an error where there is no such directory. */
+const char *lab_lease_folder(struct lab_arena *arena, struct lab_err *err);
 
 /* The first of these directories in which every user can make files: the same one whoever asks.
  * Where there is none, as on a machine of one user, the first in which the caller can; NULL = no

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# doctor: each check has its state, what is missing its cost and the line that mends it; the file for a bug
+# report has all of it and no secret.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+build_dir=$(realpath "$3")
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
+state() { # state CHECK STATE: in the JSON that was printed
+    json "[c['state'] for c in d['checks'] if c['check'] == '$1'] == ['$2']"
+}
+
+run doctor --json
+expect_status 0
+json 'd["essential_missing"] == [] and len(d["checks"]) >= 14'
+json 'all(c["state"] in ("ok", "limited", "missing") and c["found"] for c in d["checks"])'
+json 'all((c["cost"] is None) == (c["state"] == "ok") for c in d["checks"])'
+json 'all(c["mend"] or c["check"] == "GPUs" for c in d["checks"] if c["cost"])'
+for check in topology outputs cache state leases; do state $check ok; done
+COLUMNS=80 run doctor
+expect_status 0
+expect_out '^Nothing essential is missing: [0-9]+ of [0-9]+ checks ok'
+expect_out '^ +leases +ok +/'
+
+# given what is wrong, then it is found: no gnuplot, no place for a cache
+PATH=$work XDG_CACHE_HOME=/dev/null/x run doctor
+expect_status 0
+expect_out '^ +gnuplot missing: charts come as SVG alone, without PNG and PDF$'
+expect_out '^ +sudo apt install gnuplot-nox$'
+expect_out '^ +export XDG_CACHE_HOME='
+
+# given a driver (tests/fake), then its libraries are looked for, and each that is missing can be had
+export LD_LIBRARY_PATH=$build_dir/fake
+run doctor --json
+state 'CUDA driver' ok
+json '[c["mend"] for c in d["checks"] if c["check"] == "NCCL"][0] in (None, "python3 -m pip install --user nvidia-nccl-cu13")'
+FAKE_CUDA_VERSION=12040 run doctor --json
+json 'all(c["state"] == "missing" and "too new" in c["found"] and "-cu12" in c["mend"] for c in d["checks"] if c["check"] == "CUPTI")'
+unset LD_LIBRARY_PATH
+
+# given a user who can't write here, nor lock memory, then what is essential is missing
+limited=$(python3 - "$gpulab" 2>&1 <<'END'
+import os, resource, shutil, subprocess, sys
+os.mkdir("closed"), os.chmod(".", 0o755), shutil.copy(sys.argv[1], "gpulab"), os.chmod("closed", 0o555)
+def drop():
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+    if os.getuid() == 0:
+        os.setgroups([]), os.setgid(65534), os.setuid(65534)
+done = subprocess.run(["../gpulab", "doctor"], cwd="closed", preexec_fn=drop, capture_output=True, text=True)
+print(done.returncode, done.stdout, done.stderr)
+END
+)
+for words in '1 Missing and essential: outputs' 'outputs missing: no study can be stored here' \
+    'ulimit -l unlimited'; do
+    [[ $limited == *"$words"* ]] || fail "no '$words' in: $limited"
+done
+
+# given a container without /sys, then nothing is said about what can't be seen
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    what="doctor without /sys"
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare -m sh -ec 'mount -t tmpfs none /sys; exec "$1" doctor --json' sh "$gpulab" >"$work/out" 2>"$work/err"
+    state topology limited
+    json '{"huge pages", "NUMA", "GPUs"}.isdisjoint({c["check"] for c in d["checks"]})'
+fi
+
+# the file for a bug report
+export HOME=$work/home/alicetest USER=alicetest LOGNAME=alicetest
+mkdir -p "$HOME"
+export XDG_CACHE_HOME=$HOME/cache GPULAB_TOKEN=hunter2 NCCL_SECRET=hunter3 MY_VARIABLE=hunter4 NCCL_DEBUG=WARN
+run doctor --bundle report.zip
+expect_status 0
+expect_err '^gpulab: report.zip is ready to send'
+python3 - "$HOME" <<'END' || fail "report.zip"
+import json, socket, sys, zipfile
+pack = zipfile.ZipFile("report.zip")
+assert pack.testzip() is None
+files = {name.split("/")[1]: pack.read(name).decode() for name in pack.namelist()}
+assert set(files) == {"doctor.txt", "doctor.json", "environment.json", "system.json", "version.json",
+                      "devices.json", "devices.txt"}, set(files)
+read = {name: json.loads(text) for name, text in files.items() if name.endswith(".json")}
+assert read["environment.json"]["NCCL_DEBUG"] == "WARN"
+assert read["environment.json"]["XDG_CACHE_HOME"] == "~/cache"
+assert read["devices.json"]["machine"]["nodes"] and read["version.json"]["version"] and read["system.json"]["kernel"]
+assert read["devices.json"]["machine"]["host"] in ("", "HOST"), read["devices.json"]["machine"]["host"]
+for secret in ("hunter", "alicetest", sys.argv[1]):
+    assert not any(secret in text for text in files.values()), secret
+END
+for words in "--bundle report.tar.gz" "--bundle none/x.zip" "word"; do
+    # shellcheck disable=SC2086 # two words
+    run doctor $words
+    [ "$status" != 0 ] || fail "$what: status 0"
+    expect_one_line
+done
+finish
