@@ -31,6 +31,13 @@ if(GPULAB_SANITIZE)
         target_link_options(lab_flags INTERFACE -fuse-ld=lld)
     endif()
 endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GPULAB_SANITIZE)
+    # no path of the build machine in the program: builds in different folders are the same
+    target_compile_options(lab_flags INTERFACE -ffile-prefix-map=${CMAKE_BINARY_DIR}=build
+                           -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -fstack-protector-strong
+                           -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    target_link_options(lab_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
 if(GPULAB_WERROR)
     target_compile_options(lab_flags INTERFACE -Werror)
 endif()
@@ -50,6 +57,7 @@ if(GPULAB_OBJECTS)
 else()
     add_library(lab STATIC ${lab_sources} ${lab_generated})
     target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
+    target_compile_options(lab PRIVATE -fPIE)
 endif()
 
 # OpenBLAS's buffers are ours (src/device/cpu/blas.c): the shared library finds our functions by
@@ -78,7 +86,7 @@ if(simd_sources AND NOT GPULAB_OBJECTS)
         # pass through and exp's two-part constants must stay two, so no -ffast-math and no
         # -fassociative-math.
         target_compile_options(lab_simd_${variant} PRIVATE ${simd_flags_${variant}} -O3
-            -fno-trapping-math -fno-signed-zeros -fopenmp-simd
+            -fPIE -fno-trapping-math -fno-signed-zeros -fopenmp-simd
             # clang warns of every `omp simd` loop that it leaves scalar, whatever the reason
             $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
         target_sources(lab PRIVATE $<TARGET_OBJECTS:lab_simd_${variant}>)

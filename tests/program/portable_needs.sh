@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The portable build needs nothing but what every Linux with glibc 2.28 has.
+# The portable build needs nothing but what every Linux with glibc 2.28 has, and is hardened, as is the release.
 # label: build
 #
 #   portable_needs.sh GPULAB SOURCE_DIR BUILD_DIR
@@ -43,8 +43,18 @@ echo "newest glibc symbol version: $highest"
 [ "$(printf '%s\n' "$highest" "$newest" | sort -V | tail -n 1)" = "$newest" ] ||
     fail "a symbol of glibc $highest is needed, newer than $newest"
 
-readelf -h "$program" | grep -q 'Type: *DYN' || fail "its addresses can't be randomised"
-readelf -d "$program" | grep -q 'BIND_NOW' || fail "its table of functions stays writable"
+for file in "$program" "$1"; do
+    readelf -h "$file" >"$work/elf"
+    readelf -dlW "$file" >>"$work/elf"
+    readelf --dyn-syms -W "$file" >>"$work/elf"
+    has() { grep -Eq "$1" "$work/elf" || fail "$file: $2"; }
+    has 'Type: *DYN' "its addresses can't be randomised"
+    has 'BIND_NOW' "its table of functions stays writable"
+    has 'GNU_RELRO' "its relocations stay writable"
+    has 'GNU_STACK.* RW ' "its stack can be executed"
+    has '__stack_chk_fail' "no stack protector"
+    has '__(mem|str|f?printf|v?snprintf)[a-z]*_chk' "string functions aren't checked"
+done
 
 "$program" version >/dev/null || fail "it does not start"
 (cd "$work" && "$(realpath "$program")" run quick_test device=sim:l40s-10 >"$work/study.log" 2>&1) ||

@@ -22,10 +22,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The shared OpenBLAS finds ours by its own names for them. Its archive has strong functions of these
- * names, which win over weak ones; --wrap leads its calls here. */
-void *__wrap_blas_memory_alloc(int where);
-void __wrap_blas_memory_free(void *memory);
+/* The shared OpenBLAS finds ours by its own names for them. Its archive has strong functions of
+ * these names, which win over weak ones; --wrap leads its calls here. */
+void *memory_alloc(int where) __asm__("__wrap_blas_memory_alloc");
+void memory_free(void *memory) __asm__("__wrap_blas_memory_free");
 void *blas_memory_alloc(int where) __attribute__((weak, alias("__wrap_blas_memory_alloc")));
 void blas_memory_free(void *memory) __attribute__((weak, alias("__wrap_blas_memory_free")));
 
@@ -60,7 +60,7 @@ static void buffers_init(void) {
         abort(); /* only when a process has used up its thousand keys */
 }
 
-void *__wrap_blas_memory_alloc(int where) {
+void *memory_alloc(int where) {
     (void)where;
     pthread_once(&buffers_once, buffers_init);
     atomic_fetch_add_explicit(&buffers_handed_out, 1, memory_order_relaxed);
@@ -81,7 +81,7 @@ void *__wrap_blas_memory_alloc(int where) {
     return fresh->memory;
 }
 
-void __wrap_blas_memory_free(void *memory) {
+void memory_free(void *memory) {
     struct buffer *buffer = pthread_getspecific(buffers_key);
     while (buffer && buffer->memory != memory)
         buffer = buffer->next;
