@@ -96,6 +96,11 @@ portable: setup ## build build/portable/gpulab, which runs on any Linux with gli
 	@cmake --preset portable $(PORTABLE_FLAGS) >build/portable.log || { cat build/portable.log; exit 1; }
 	@cmake --build --preset portable
 
+.PHONY: dist
+dist: portable ## archives of sources and program, Debian package, wheel and SBOM in build/dist
+	@tools/setup dist
+	@tools/dist
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build

@@ -1,4 +1,4 @@
-# `make install PREFIX=…`: the program, its man pages and completions, and the documents. Man pages
+# `make install PREFIX=…`: the program, its man pages and completions, studies and documents. Man pages
 # and completions are written by the program itself, from the descriptors of its commands.
 include(GNUInstallDirs)
 
@@ -21,6 +21,8 @@ install(FILES ${manual_dir}/gpulab DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-com
 install(FILES ${manual_dir}/_gpulab DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${manual_dir}/gpulab.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-file(GLOB documents ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/*.md
-     ${CMAKE_SOURCE_DIR}/LICENSE)
+file(GLOB documents ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
+     ${CMAKE_SOURCE_DIR}/docs/*.md ${CMAKE_SOURCE_DIR}/LICENSE)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# the program has them in it; these are to copy from
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -147,13 +147,22 @@ foreach(script ${program_tests})
         continue()
     endif()
     set(timeout 300)
-    if(labels)
+    if("long" IN_LIST labels)
+        set(timeout 3600)
+    elseif(labels)
         set(timeout 600)
     endif()
     add_test(NAME program_${name} COMMAND bash ${script} $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR}
              ${CMAKE_BINARY_DIR})
     set_tests_properties(program_${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" SKIP_RETURN_CODE 77
                          ENVIRONMENT "${test_environment};GPULAB_LOCK_DIR=${CMAKE_BINARY_DIR}/locks/${name}")
+endforeach()
+
+# one build/portable for all of them
+foreach(name portable_needs dist)
+    if(TEST program_${name})
+        set_tests_properties(program_${name} PROPERTIES RESOURCE_LOCK portable)
+    endif()
 endforeach()
 
 # The fuzz targets' seeds and the inputs that once broke them, replayed in every build.

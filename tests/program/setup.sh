@@ -73,4 +73,4 @@ setup build test check numa
 
 # given a group that isn't there
 setup nonsense
-[[ $status = 2 && $(<"$work/out") == *"build, report, test, check and numa"* ]] || fail "ended with $status"
+[[ $status = 2 && $(<"$work/out") == *"build, portable, dist, report, test, check and numa"* ]] || fail "ended with $status"
