@@ -86,6 +86,9 @@ static void add_warnings(struct lab_doc *doc, const struct lab_reread *reread) {
     add_warning(doc, cut, first[1], "the log holds only the first part of the output");
     add_warning(doc, capped, first[2], "only the first 1,000,000 values are kept");
     add_warning(doc, none, first[3], "no metric in the log");
+    if (reread->unmatched)
+        lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "the pattern '%s' reads no line",
+                     reread->unmatched);
 }
 
 static void print(const struct lab_command_call *call, const char *folder,
@@ -160,7 +163,8 @@ const struct lab_command lab_command_metrics = {
         "the newest. A study that runs is refused.\n"
         "\n"
         "A log has no times: a value that was read during the run keeps its own, others have\n"
-        "their step alone. A log that reached its limit holds the first part of the output.",
+        "their step alone. A log that reached its limit holds the first part of the output. Where\n"
+        "that has fewer values than the run, or a pattern reads no line, nothing is changed.",
     .options = metrics_options,
     .config_size = sizeof(struct metrics_config),
     .min_words = 1,

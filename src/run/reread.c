@@ -30,6 +30,7 @@ struct rereading {
     struct lab_reread_run *now;  /* of `run` */
     int first_metric, at_metric; /* of its summaries, and the one that was met last */
     int rank;                    /* of lines without a label */
+    uint64_t matched;            /* of the patterns asked for */
     struct lab_err *err;
 };
 
@@ -148,6 +149,7 @@ static int read_logs(struct rereading *all, const struct log_file *files, int co
                                  &log, all->err) < 0)
             return -1;
         all->now->bytes += log.bytes;
+        all->matched |= log.matched;
         all->now->cut |= log.cut;
     }
     return 0;
@@ -194,6 +196,9 @@ static int reread_all(struct rereading *all) {
         return lab_err_set(all->err, LAB_ERR_USER,
                            "%s has no run of a program of your own that has ended",
                            all->request->folder);
+    for (int i = 0; all->request->patterns && all->request->patterns[i]; i++)
+        if (!(all->matched & UINT64_C(1) << i))
+            all->reread.unmatched = all->request->patterns[i];
     return 0;
 }
 
@@ -204,17 +209,35 @@ static int64_t count_values(const struct lab_reread *reread) {
     return values;
 }
 
-/* What was read before stays where now nothing is. */
+/* What was read before stays where less would take its place. */
+static int check(const struct rereading *all) {
+    const struct lab_reread *reread = &all->reread;
+    if (count_values(reread) == 0)
+        return lab_err_set(all->err, LAB_ERR_USER,
+                           "no value was read from the logs of %d run%s: nothing was changed",
+                           reread->run_count, reread->run_count == 1 ? "" : "s");
+    if (reread->unmatched)
+        return lab_err_set(all->err, LAB_ERR_USER,
+                           "the pattern '%s' reads no line of the logs: nothing was changed",
+                           reread->unmatched);
+    for (int i = 0; i < reread->run_count; i++) {
+        const struct lab_reread_run *run = &reread->runs[i];
+        if (run->cut && run->values < run->earlier)
+            return lab_err_set(all->err, LAB_ERR_USER,
+                               "%s: its log holds only the first part of the output, %lld values; "
+                               "the run has %lld: nothing was changed",
+                               run->id, (long long)run->values, (long long)run->earlier);
+    }
+    return 0;
+}
+
 static int replace_all(struct rereading *all) {
     struct lab_store_study study;
     if (lab_store_study(all->store, all->arena, &study, all->err) < 0 ||
         lab_store_reread_begin(all->store, all->err) < 0)
         return -1;
     int result = reread_all(all);
-    if (result == 0 && count_values(&all->reread) == 0)
-        result = lab_err_set(all->err, LAB_ERR_USER,
-                             "no value was read from the logs of %d run%s: nothing was changed",
-                             all->reread.run_count, all->reread.run_count == 1 ? "" : "s");
+    result = result < 0 ? result : check(all);
     lab_failpoint("before-reread-commit");
     if (lab_store_reread_end(all->store, result == 0, all->err) < 0 || result < 0)
         return -1;

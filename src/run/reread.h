@@ -36,13 +36,16 @@ struct lab_reread {
     int run_count;
     struct lab_reread_metric *metrics;
     int metric_count;
+    const char *unmatched; /* a pattern asked for that reads no line; NULL = none */
 };
 
 #define LAB_REREAD_VALUES_MOST 1000000 /* of a run, as while it runs */
 
 /*
  * Replaces the metrics of all runs in one transaction and writes results.json anew. A study that
- * runs, or belongs to another user, is refused. The result lives in the arena.
+ * runs, or belongs to another user, is refused, and so is what would lose values: a pattern that
+ * reads no line, a log that was cut and holds fewer than the run has. The result lives in the
+ * arena.
  */
 int lab_reread(const struct lab_reread_request *request, struct lab_arena *arena,
                struct lab_reread *ret_reread, struct lab_err *err);

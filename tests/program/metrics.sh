@@ -95,6 +95,7 @@ run metrics reread --pattern 'objective {objective} at {step}' --pattern 'no {no
 expect_status 0
 expect_out '^ +gpu0_numa0_train +objective +1 +2 +2.25 +2$'
 expect_out '4 values would replace 0'
+expect_out "the pattern 'no [{]no[}]' reads no line"
 run export test_matrix --what metrics
 [ "$(wc -l <"$work/out")" = 1 ] || fail "a dry run wrote metrics"
 run metrics reread --pattern 'objective {objective} at {step}'
@@ -107,6 +108,9 @@ expect_out '^ +train +2.5 +2.25$'
 run metrics reread --pattern 'nothing {here}'
 expect_status 2
 expect_err 'no value was read from the logs of 1 run: nothing was changed'
+run metrics reread --pattern 'objective {other} at {step}' --pattern 'no {no}'
+expect_status 2
+expect_err "the pattern 'no [{]no[}]' reads no line of the logs: nothing was changed"
 run metrics reread --pattern 'no number'
 expect_status 2
 expect_err "'no number': reads no number"
@@ -124,6 +128,14 @@ expect_status 0
 expect_out 'the log holds only the first part of the'
 run export "$study" --what metrics
 [ "$(cat "$work/out")" = "$before" ] || fail "reading the same again changed metrics"
+cp "$first" "$work/whole"
+head -n 3 "$work/whole" >"$first" && tail -n 1 "$work/whole" >>"$first"
+run metrics reread "$study"
+expect_status 2
+expect_err 'lr25: its log holds only the first part of the output, .* nothing was changed'
+run export "$study" --what metrics
+[ "$(cat "$work/out")" = "$before" ] || fail "a log that was cut took values away"
+cp "$work/whole" "$first"
 run metrics reread "$study" --json
 python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["values_read"] == 28 and d["written"], d' <"$work/out" ||
     fail "its JSON is wrong"

@@ -127,6 +127,7 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     int rank;                       /* of the line that is being read; -1 = it has no label */
     struct command_forms *forms;    /* of its lines; NULL = none yet (form.h) */
     struct command_table *table;    /* that it prints; NULL = none yet */
+    uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */

@@ -104,6 +104,7 @@ int lab_program_log_read(const char *path, const struct lab_value *settings, boo
     int result = read_lines(path, on_line, &log, &log.failed, &log.log.bytes, err);
     hand_on(&log);
     command_batch_release(&log.batch);
+    log.log.matched = log.reading.matched;
     command_reading_release(&log.reading);
     if (result == 0 && !log.failed)
         *ret_log = log.log;

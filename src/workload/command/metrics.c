@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PATTERNS_MAX 64
+#define PATTERNS_MAX 64 /* bits of command_reading.matched */
 
 struct command_reader {
     bool json, printed;
@@ -212,6 +212,7 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
         if (form && !matched) /* the step that the line has */
             command_form_apply(form, draft.numbers, reading, NULL, NULL);
         take_pattern(reader->patterns[i], values, reading, found, state);
+        reading->matched |= UINT64_C(1) << i;
         matched = true;
     }
     return matched || (form && command_form_apply(form, draft.numbers, reading, found, state));

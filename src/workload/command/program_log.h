@@ -13,7 +13,8 @@
 
 struct lab_program_log { /* what was read */
     int64_t bytes, lines, values;
-    bool cut; /* the log says that it doesn't hold all that was printed */
+    uint64_t matched; /* by its index in the settings, a bit for each pattern that read a line */
+    bool cut;         /* the log says that it doesn't hold all that was printed */
 };
 
 /* Anything but 0 ends the reading with -1; `err` is left to whoever did so. */
