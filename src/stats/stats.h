@@ -106,6 +106,9 @@ double lab_stats_welch_freedom(double variance_x, double freedom_x, double varia
 /* Benjamini and Hochberg's adjusted p values: those ≤ q have a false discovery rate of q. NaN and
  * what isn't a probability stay NaN and don't count. `ret_adjusted` may be `p`. */
 void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted);
+/* Holm's: that any of those ≤ q is false has a probability of q. They are some of `tests` that
+ * could have been made; NaN likewise. */
+void lab_stats_adjust_holm(const double *p, size_t n, size_t tests, double *ret_adjusted);
 
 /* Two-sided exact binomial test of k in n against `share`: all outcomes no more probable than k. */
 double lab_stats_binomial_test(int64_t k, int64_t n, double share);

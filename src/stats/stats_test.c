@@ -21,8 +21,8 @@ struct numbered {
     size_t index;
 };
 
-void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
-    LAB_AUTO_FREE struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
+/* The smallest p first; what isn't a probability is left out, and adjusted to NaN. */
+static size_t in_order(const double *p, size_t n, struct numbered *tests, double *ret_adjusted) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (p[i] >= 0 && p[i] <= 1)
@@ -31,11 +31,27 @@ void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
             ret_adjusted[i] = NAN;
     }
     LAB_SORT(tests, count, LAB_BY(tests, p));
+    return count;
+}
+
+void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
+    LAB_AUTO_FREE struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
+    size_t count = in_order(p, n, tests, ret_adjusted);
     double least = 1;
     for (size_t rank = count; rank >= 1; rank--) {
         const struct numbered *test = &tests[rank - 1];
         least = fmin(least, test->p * ((double)count / (double)rank));
         ret_adjusted[test->index] = least;
+    }
+}
+
+void lab_stats_adjust_holm(const double *p, size_t n, size_t tests, double *ret_adjusted) {
+    LAB_AUTO_FREE struct numbered *known = lab_mem_resize(NULL, n + 1, sizeof *known);
+    size_t count = in_order(p, n, known, ret_adjusted);
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, fmin(1, known[i].p * ((double)tests - (double)i)));
+        ret_adjusted[known[i].index] = most;
     }
 }
 

@@ -77,6 +77,18 @@ LAB_TEST(adjusted_as_by_r) {
     assert_close(odd[2], .3, 0);
 }
 
+/* R: p.adjust(p, "holm", n) */
+LAB_TEST(holm_adjusts_some_of_many_tests) {
+    double p[] = {.02, NAN, .001, .5, .01}, few[5];
+    static const double of_six[] = {.08, NAN, .006, 1, .05}, of_four[] = {.04, NAN, .004, .5, .03};
+    lab_stats_adjust_holm(p, COUNT(p), 4, few);
+    lab_stats_adjust_holm(p, COUNT(p), 6, p);
+    for (size_t i = 0; i < COUNT(p); i++) {
+        assert_true(isnan(of_six[i]) ? isnan(p[i]) : fabs(p[i] - of_six[i]) < 1e-12);
+        assert_true(isnan(of_four[i]) ? isnan(few[i]) : fabs(few[i] - of_four[i]) < 1e-12);
+    }
+}
+
 LAB_TEST(half_a_million_tests) {
     draw_big();
     static double adjusted[BIG];
