@@ -4,6 +4,7 @@
 
 #include "analysis/claims/contrast.h"
 #include "base/list.h"
+#include "stats/stats.h"
 
 #include <math.h>
 
@@ -77,50 +78,77 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
     return lab_claim_named(claim, kind, other->name, base->name, figure->name);
 }
 
-/* Against the first setting of the plan, in which the values still are. */
-static void compare_with_first(struct metrics_metric *metric, const struct metrics_figure *figure,
-                               struct lab_arena *arena) {
-    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count + 1, sizeof *claims);
-    for (int i = 0; i < metric->count; i++) {
-        struct metrics_value *value = &metric->values[i];
-        value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
-                                        metric->values[0].name, metric->name);
-        if (i > 0 && metric->better != LAB_DIRECTION_NONE)
-            value->change = metrics_contrast(metric->values[0].setting, value->setting, figure,
-                                             "metrics.setting", arena);
-        claims[i] = &value->change;
-    }
-    lab_claim_adjust(claims, metric->count);
-}
-
-/* Against the best value, which is the first now: which settings can be excluded, and whether the
- * choice between the two best matters. */
-static void compare_with_best(struct metrics_metric *metric, const struct metrics_figure *figure,
-                              struct lab_arena *arena) {
-    struct lab_claim **claims = lab_arena_alloc(arena, (size_t)metric->count + 1, sizeof *claims);
+/* Against the first setting of the plan; the best value is the first of the list. */
+static void compare(struct metrics_metric *metric, const struct metrics_value *first,
+                    const struct metrics_figure *figure, struct lab_arena *arena) {
+    bool directed = metric->better != LAB_DIRECTION_NONE;
+    const struct metrics_setting *best = metric->values[0].setting, *planned = first->setting;
     metric->lead = lab_claim_none;
     for (int i = 0; i < metric->count; i++) {
         struct metrics_value *value = &metric->values[i];
         value->worse = lab_claim_none;
-        if (i > 0 && metric->better != LAB_DIRECTION_NONE)
-            value->worse = metrics_contrast(metric->values[0].setting, value->setting, figure,
-                                            "metrics.worse", arena);
-        claims[i] = &value->worse;
+        value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
+                                        planned->name, metric->name);
+        if (directed && value->setting != planned)
+            value->change =
+                metrics_contrast(planned, value->setting, figure, "metrics.setting", arena);
+        if (directed && i > 0)
+            value->worse = metrics_contrast(best, value->setting, figure, "metrics.worse", arena);
     }
-    lab_claim_adjust(claims, metric->count);
-    if (metric->count > 1 && metric->better != LAB_DIRECTION_NONE)
-        metric->lead = metrics_contrast(metric->values[1].setting, metric->values[0].setting,
-                                        figure, "metrics.best", arena);
-    if (metrics_is_gain(metric, &metric->lead))
-        metric->best = metric->values[0].name;
+    if (directed && metric->count > 1)
+        metric->lead =
+            metrics_contrast(metric->values[1].setting, best, figure, "metrics.best", arena);
+}
+
+/* Whether all others are worse than the best, each by itself. */
+static bool beats_all(const struct metrics_metric *metric) {
+    for (int i = 1; i < metric->count; i++)
+        if (!metrics_is_worse(metric, &metric->values[i]))
+            return false;
+    return metric->count > 1;
+}
+
+/*
+ * The best was chosen by the same values, so that any pair of settings could have been compared:
+ * verdicts hold together over all pairs (Holm). That one setting is better than every other needs
+ * no correction: with two equal settings, where it is wrong most often, it is one test (Gutmann and
+ * Maymin, "Is the selected population the best?", 1987).
+ */
+static void judge(struct metrics_metric *metric, int first, struct lab_arena *arena) {
+    size_t count = (size_t)metric->count;
+    double *of_best = lab_arena_alloc(arena, 2 * count, sizeof *of_best),
+           *of_first = of_best + count;
+    bool alone = beats_all(metric);
+    for (int i = 0; i < metric->count; i++) { /* each pair once */
+        bool paired = first == 0 || i == 0 || i == first;
+        of_best[i] = metric->values[i].worse.p;
+        of_first[i] = paired ? (double)NAN : metric->values[i].change.p;
+    }
+    lab_stats_adjust_holm(of_best, 2 * count, count * (count - 1) / 2, of_best);
+    for (int i = 0; i < metric->count; i++) {
+        struct metrics_value *value = &metric->values[i];
+        of_best[i] = alone ? value->worse.p : of_best[i];
+        lab_claim_judge(&value->worse, of_best[i]);
+    }
+    for (int i = 0; i < metric->count; i++)
+        lab_claim_judge(&metric->values[i].change, first == 0 ? of_best[i]
+                                                   : i == 0   ? of_best[first]
+                                                              : of_first[i]);
+    if (metric->count > 1)
+        lab_claim_judge(&metric->lead, of_best[1]);
+    metric->best = alone ? metric->values[0].name : NULL;
 }
 
 void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena) {
     struct metrics_figure figure = metrics_figure_of(metric);
-    compare_with_first(metric, &figure, arena);
+    const struct metrics_value planned = metric->values[0];
+    int first = 0;
     LAB_SORT(metric->values, metric->count,
              LAB_LIST_KEY(metric->values, value, metric->better == LAB_DIRECTION_HIGHER));
-    compare_with_best(metric, &figure, arena);
+    while (metric->values[first].setting != planned.setting)
+        first++;
+    compare(metric, &metric->values[first], &figure, arena);
+    judge(metric, first, arena);
 }
 
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim) {

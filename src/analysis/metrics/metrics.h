@@ -68,7 +68,7 @@ struct metrics_metric {
     int reported, reported_by; /* runs and settings that reported it, finite or not */
     int lost;                  /* runs whose last value isn't finite */
     double start;              /* mean first value over settings; NaN = unknown */
-    const char *best;          /* certainly better than the next; NULL = none is */
+    const char *best;          /* certainly better than every other; NULL = none is */
     struct lab_claim lead;     /* "metrics.best": the best value against the next */
 };
 

@@ -1,0 +1,110 @@
+/* What is said of settings of the user's own programs: no more than their repeats show. */
+#include "study_fixture.h"
+
+#include "test.h"
+
+struct given {
+    struct given_study study;
+    struct lab_analysis_result result;
+};
+
+/* A run of a setting that reported that loss. */
+static void add(struct given *g, const char *setting, int repeat, double loss) {
+    struct lab_arena *arena = &g->study.arena;
+    struct lab_study_run *run =
+        given_add(&g->study, (struct given_run){.model = setting, .repeat = repeat, .rate = 1});
+    struct lab_study_metric *said = lab_arena_alloc(arena, 1, sizeof *said);
+    *said = (struct lab_study_metric){"final_loss", "", -1, loss};
+    run->metrics = said;
+    run->metric_count = 1;
+    run->options =
+        given_json(&g->study, lab_arena_printf(arena, "{\"matrix\": {\"x\": \"%s\"}}", setting));
+}
+
+static void analyse(struct given *g) {
+    struct lab_analysis_input input = given_input(&g->study);
+    ASSERT_OK(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input, &g->study.arena,
+                               &g->result, err));
+}
+
+/* Given a setting that is certainly better than the next alone, then others may be as good. */
+LAB_TEST(only_what_is_certainly_worse_is_left_out) {
+    static const struct {
+        double c[5];
+        const char *action, *answer, *best;
+    } cases[] = {
+        {{.80, 1.30, .90, 1.25, 1.00},
+         "Use a or c, not b",
+         "Use a or c, not b. b: 2.0% higher final_loss than a (95% CI [2.0, 2.0]%, 5 runs each).",
+         NULL},
+        {{1.30, 1.31, 1.29, 1.30, 1.32}, "Use a", "a: 2.0% lower final_loss than b (95% CI", "a"},
+    };
+    static const double a[] = {1.000, 1.001, .999, 1.000, 1.001},
+                        b[] = {1.020, 1.021, 1.019, 1.020, 1.021};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < 5; r++) {
+            add(g, "a", r, a[r]);
+            add(g, "b", r, b[r]);
+            add(g, "c", r, cases[i].c[r]);
+        }
+        analyse(g);
+        assert_string_equal(g->result.action, cases[i].action);
+        assert_contains(g->result.answer, cases[i].answer);
+        assert_true(lab_str_equal(g->result.parts[0].cells[1].text, cases[i].best));
+        given_end(&g->study);
+    }
+}
+
+/* --- how often it is right --- */
+
+struct counts {
+    int claimed, named; /* studies with a verdict of a difference, and with the planted "Use s1" */
+};
+
+/* Losses are 1 ± 1% but for s1's, which are lower by that many standard errors of a difference. */
+static struct counts simulate(int studies, int settings, int repeats, double planted) {
+    struct counts counts = {0};
+    uint64_t drawn = 0;
+    for (int i = 0; i < studies; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        g->study.random = drawn;
+        for (int s = 0; s < settings; s++)
+            for (int r = 0; r < repeats; r++)
+                add(g, lab_arena_printf(&g->study.arena, "s%d", s), r,
+                    1 + 0.01 * given_normal(&g->study) -
+                        (s == 1 ? 0.01 * planted * sqrt(2.0 / repeats) : 0));
+        drawn = g->study.random;
+        analyse(g);
+        bool claimed = g->result.action != NULL;
+        for (int c = 0; c < g->result.claim_count; c++)
+            claimed |= g->result.claims[c].verdict == LAB_CLAIM_YES;
+        counts.claimed += claimed;
+        counts.named += lab_str_equal(g->result.action, "Use s1");
+        given_end(&g->study);
+    }
+    return counts;
+}
+
+/* Given settings that are all alike, then at most 5% of studies show a difference; given one that is
+ * better, then most do. */
+LAB_TEST(verdicts_are_seldom_false_and_often_found) {
+    enum { STUDIES = 400 };
+    static const struct {
+        int settings, repeats;
+        double planted, claimed, named; /* shares of studies, at least */
+    } cases[] = {{10, 3, 0}, {4, 5, 0}, {3, 3, 0}, {4, 5, 5, .9, .8}, {10, 3, 8, .7, .7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct counts counts =
+            simulate(STUDIES, cases[i].settings, cases[i].repeats, cases[i].planted);
+        if (cases[i].planted > 0)
+            assert_true(counts.claimed >= cases[i].claimed * STUDIES &&
+                        counts.named >= cases[i].named * STUDIES);
+        else
+            assert_true(counts.claimed <= STUDIES / 20);
+    }
+}
+
+const struct lab_test_program lab_test_program = {0};
