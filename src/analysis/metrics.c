@@ -158,10 +158,14 @@ static void add_values(struct metrics_metric *metric, const struct metrics_setti
         }
         metric->reported += reported;
         metric->reported_by += reported > 0;
-        metric->lost += metrics_lost(setting, metric);
+        int lost = metrics_lost(setting, metric);
+        metric->lost += lost;
+        value.diverged = lost > 0 && 2 * lost >= setting->point.count;
+        metric->compared += value.runs > 0 && !value.diverged;
         if (value.runs > 0)
             LAB_ADD(metric->values, metric->count, arena) = value;
     }
+    metric->compared = metric->compared ? metric->compared : metric->count;
     metric->start = metrics_start(metric);
 }
 

@@ -26,7 +26,7 @@ static const char *value_text(const struct metrics_metric *metric, double value,
 static const char *runs_words(const struct metrics_metric *metric, int *ret_fewest,
                               struct lab_arena *arena) {
     int fewest = metric->values[0].runs, most = fewest;
-    for (int i = 1; i < metric->count; i++) {
+    for (int i = 1; i < metric->compared; i++) {
         fewest = metric->values[i].runs < fewest ? metric->values[i].runs : fewest;
         most = metric->values[i].runs > most ? metric->values[i].runs : most;
     }
@@ -42,7 +42,7 @@ static const char *settings_words(int count, struct lab_arena *arena) {
 /* Where no claim is certain: the range of the values. */
 static const char *range_words(const struct metrics_metric *metric, struct lab_arena *arena) {
     const struct metrics_value *best = &metric->values[0],
-                               *last = &metric->values[metric->count - 1];
+                               *last = &metric->values[metric->compared - 1];
     int fewest;
     const char *runs = runs_words(metric, &fewest, arena);
     const char *why = metrics_withheld(metric);
@@ -50,7 +50,7 @@ static const char *range_words(const struct metrics_metric *metric, struct lab_a
     if (best->value == last->value)
         return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", metric->name,
                                 value_text(metric, best->value, arena),
-                                settings_words(metric->count, arena), runs, why);
+                                settings_words(metric->compared, arena), runs, why);
     return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", metric->name,
                             value_text(metric, best->value, arena), best->name,
                             value_text(metric, last->value, arena), last->name,
@@ -72,7 +72,7 @@ static const char *lead_words(const struct metrics_metric *metric, struct lab_ar
 
 const struct lab_claim *metrics_worst(const struct metrics_metric *metric) {
     const struct lab_claim *worst = NULL;
-    for (int i = 1; i < metric->count; i++)
+    for (int i = 1; i < metric->compared; i++)
         if (metrics_is_worse(metric, &metric->values[i]))
             worst = &metric->values[i].worse;
     return worst;
@@ -84,7 +84,7 @@ const struct lab_claim *metrics_worst(const struct metrics_metric *metric) {
  * commas. */
 static int add_names(const struct metrics_metric *metric, bool worse, struct lab_str *out) {
     int count = 0;
-    for (int i = 0; i < metric->count; i++)
+    for (int i = 0; i < metric->compared; i++)
         if (metrics_is_worse(metric, &metric->values[i]) == worse && count++ < NAMED_MOST)
             lab_str_printf(out, "%s%s", count > 1 ? " or " : "", metric->values[i].name);
     if (count > NAMED_MOST)
@@ -130,7 +130,7 @@ const char *metrics_answer(const struct metrics_metric *metric,
     int same = 0;
     if (metric->count == 0 || !metric->values)
         return metrics_diverged_words(metric, arena);
-    if (metric->count == 1)
+    if (metric->compared == 1)
         return lab_arena_printf(arena, "%s: %s with %s, %s.", metric->name,
                                 value_text(metric, metric->values[0].value, arena),
                                 metric->values[0].name, alone_words(metric, settings, arena));
@@ -141,13 +141,13 @@ const char *metrics_answer(const struct metrics_metric *metric,
     if (worst)
         return lab_arena_printf(arena, "%s%s%s.%s", choice ? choice : "", choice ? ". " : "",
                                 lab_claim_sentence(worst, arena), lead_words(metric, arena));
-    for (int i = 0; i < metric->count; i++) {
+    for (int i = 0; i < metric->compared; i++) {
         same += metric->values[i].change.verdict == LAB_CLAIM_NO;
         bound = fmax(bound, metric->values[i].change.bound); /* fmax passes NaN over */
     }
-    if (same == metric->count - 1)
+    if (same == metric->compared - 1)
         return lab_arena_printf(
             arena, "No difference larger than %.1f%% in %s between %s settings.",
-            lab_words_bound_percent(bound), metric->name, settings_words(metric->count, arena));
+            lab_words_bound_percent(bound), metric->name, settings_words(metric->compared, arena));
     return range_words(metric, arena);
 }

@@ -79,33 +79,33 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
 }
 
 /* Against the first setting of the plan; the best value is the first of the list. */
-static void compare(struct metrics_metric *metric, const struct metrics_value *first,
+static void compare(struct metrics_metric *metric, const struct metrics_setting *planned,
                     const struct metrics_figure *figure, struct lab_arena *arena) {
     bool directed = metric->better != LAB_DIRECTION_NONE;
-    const struct metrics_setting *best = metric->values[0].setting, *planned = first->setting;
+    const struct metrics_setting *best = metric->values[0].setting;
     metric->lead = lab_claim_none;
     for (int i = 0; i < metric->count; i++) {
         struct metrics_value *value = &metric->values[i];
         value->worse = lab_claim_none;
         value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
                                         planned->name, metric->name);
-        if (directed && value->setting != planned)
+        if (directed && value->setting != planned && i < metric->compared)
             value->change =
                 metrics_contrast(planned, value->setting, figure, "metrics.setting", arena);
-        if (directed && i > 0)
+        if (directed && i > 0 && i < metric->compared)
             value->worse = metrics_contrast(best, value->setting, figure, "metrics.worse", arena);
     }
-    if (directed && metric->count > 1)
+    if (directed && metric->compared > 1)
         metric->lead =
             metrics_contrast(metric->values[1].setting, best, figure, "metrics.best", arena);
 }
 
 /* Whether all others are worse than the best, each by itself. */
 static bool beats_all(const struct metrics_metric *metric) {
-    for (int i = 1; i < metric->count; i++)
+    for (int i = 1; i < metric->compared; i++)
         if (!metrics_is_worse(metric, &metric->values[i]))
             return false;
-    return metric->count > 1;
+    return metric->compared > 1;
 }
 
 /*
@@ -115,39 +115,41 @@ static bool beats_all(const struct metrics_metric *metric) {
  * Maymin, "Is the selected population the best?", 1987).
  */
 static void judge(struct metrics_metric *metric, int first, struct lab_arena *arena) {
-    size_t count = (size_t)metric->count;
+    size_t count = (size_t)metric->compared;
     double *of_best = lab_arena_alloc(arena, 2 * count, sizeof *of_best),
            *of_first = of_best + count;
     bool alone = beats_all(metric);
-    for (int i = 0; i < metric->count; i++) { /* each pair once */
+    for (int i = 0; i < metric->compared; i++) { /* each pair once */
         bool paired = first == 0 || i == 0 || i == first;
         of_best[i] = metric->values[i].worse.p;
         of_first[i] = paired ? (double)NAN : metric->values[i].change.p;
     }
     lab_stats_adjust_holm(of_best, 2 * count, count * (count - 1) / 2, of_best);
-    for (int i = 0; i < metric->count; i++) {
+    for (int i = 0; i < metric->compared; i++) {
         struct metrics_value *value = &metric->values[i];
         of_best[i] = alone ? value->worse.p : of_best[i];
         lab_claim_judge(&value->worse, of_best[i]);
     }
-    for (int i = 0; i < metric->count; i++)
+    for (int i = 0; i < metric->compared; i++)
         lab_claim_judge(&metric->values[i].change, first == 0 ? of_best[i]
                                                    : i == 0   ? of_best[first]
                                                               : of_first[i]);
-    if (metric->count > 1)
+    if (metric->compared > 1)
         lab_claim_judge(&metric->lead, of_best[1]);
     metric->best = alone ? metric->values[0].name : NULL;
 }
 
 void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena) {
     struct metrics_figure figure = metrics_figure_of(metric);
-    const struct metrics_value planned = metric->values[0];
-    int first = 0;
-    LAB_SORT(metric->values, metric->count,
+    int planned = 0, first = 0;
+    while (metric->compared < metric->count && metric->values[planned].diverged)
+        planned++;
+    const struct metrics_setting *reference = metric->values[planned].setting;
+    LAB_SORT(metric->values, metric->count, LAB_BY(metric->values, diverged),
              LAB_LIST_KEY(metric->values, value, metric->better == LAB_DIRECTION_HIGHER));
-    while (metric->values[first].setting != planned.setting)
+    while (metric->values[first].setting != reference)
         first++;
-    compare(metric, &metric->values[first], &figure, arena);
+    compare(metric, reference, &figure, arena);
     judge(metric, first, arena);
 }
 

@@ -82,7 +82,7 @@ struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,
     int best = -1, count = 0;
     double most = 0;
     bool positive = true;
-    for (int i = 0; i < objective->count; i++) {
+    for (int i = 0; i < objective->compared; i++) {
         double value = mean_per_kj(objective->values[i].setting, objective, &positive);
         if (value > most) { /* NaN isn't */
             most = value;
@@ -97,11 +97,11 @@ struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,
                                  !metrics_gains_from_start(objective)       ? ""
                                  : objective->better == LAB_DIRECTION_LOWER ? "reduction "
                                                                             : "gain ")};
-    if (best < 0 || objective->count < 2)
+    if (best < 0 || objective->compared < 2)
         return nearest;
-    claims = lab_arena_alloc(arena, (size_t)objective->count, sizeof *claims);
-    family = lab_arena_alloc(arena, (size_t)objective->count, sizeof *family);
-    for (int i = 0; i < objective->count; i++) {
+    claims = lab_arena_alloc(arena, (size_t)objective->compared, sizeof *claims);
+    family = lab_arena_alloc(arena, (size_t)objective->compared, sizeof *family);
+    for (int i = 0; i < objective->compared; i++) {
         if (i == best)
             continue;
         claims[count] =

@@ -53,6 +53,7 @@ struct metrics_value { /* of one setting */
     /* for programs: the median of last values with its interval, and of the memory */
     double last, low, high, memory_mib;
     int runs;                /* that have a value */
+    int diverged;            /* 1: half of its runs or more did, and the others aren't typical */
     struct lab_claim change; /* "metrics.setting": against the first setting */
     struct lab_claim worse;  /* "metrics.worse": against the best value */
 };
@@ -65,6 +66,7 @@ struct metrics_metric {
     bool differs;                 /* some value is 0 or below: differences instead of ratios */
     struct metrics_value *values; /* of settings that have one, the best first */
     int count;
+    int compared;              /* of them, before those that diverged; all where all did */
     int reported, reported_by; /* runs and settings that reported it, finite or not */
     int lost;                  /* runs whose last value isn't finite */
     double start;              /* mean first value over settings; NaN = unknown */

@@ -367,8 +367,8 @@ static void add_repeat(struct making *making) {
                                 what, needed);
     } else { /* the spread would do: so few runs, or so many comparisons, don't */
         needed = n < RUNS_LEAST ? RUNS_LEAST : 2 * n;
-        text =
-            lab_arena_printf(making->arena, "%s with %d runs per point: run %d", what, n, needed);
+        text = lab_arena_printf(making->arena, "%s with %d run%s per point: run %d", what, n,
+                                n == 1 ? "" : "s", needed);
     }
     study_add_repeat_command(study, needed, making->further, &line);
     add_again(making, text, line.text);

@@ -57,6 +57,27 @@ LAB_TEST(only_what_is_certainly_worse_is_left_out) {
     }
 }
 
+/* Given a setting that diverged in most of its runs, then the others are compared without it. */
+LAB_TEST(what_mostly_diverged_does_not_lead) {
+    struct given made, *g = &made;
+    given_begin(&g->study, "test_matrix");
+    for (int r = 0; r < 3; r++) {
+        add(g, "sgd", r, r == 1 ? 0.1 : (double)NAN);
+        add(g, "adam", r, 0.30 + 0.001 * r);
+        add(g, "rms", r, 0.50 + 0.001 * r);
+    }
+    analyse(g);
+    assert_string_equal(g->result.action, "Use adam");
+    assert_contains(g->result.answer, "adam: 39.9% lower final_loss than rms (95% CI");
+    assert_contains(g->result.answer, "sgd (2 of 3 runs)");
+    const struct lab_doc_table *table = &g->result.parts[0].tables[0];
+    assert_string_equal(table->cells[0].text, "adam");
+    assert_string_equal(table->cells[2 * table->column_count].text, "sgd");
+    for (int i = 0; i < g->result.claim_count; i++)
+        assert_int_equal(g->result.claims[i].n, 3);
+    given_end(&g->study);
+}
+
 /* --- how often it is right --- */
 
 struct counts {
