@@ -7,6 +7,7 @@
 #include "stats/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 static double metric_value(const struct lab_study_run *run, const void *metric) {
     return metrics_run_value(run, metric);
@@ -28,7 +29,7 @@ static double *values_of(const struct metrics_setting *setting, const struct met
     return values;
 }
 
-#define COPIED "the repeats are identical: vary the seed, e.g. with --seed {repeat}"
+#define REPEAT "{repeat}"
 #define EQUAL  "all repeats have the same value"
 
 static bool is_constant(const struct metrics_setting *setting,
@@ -41,15 +42,41 @@ static bool is_constant(const struct metrics_setting *setting,
     return true;
 }
 
+static bool has_repeat(const struct lab_value *value) {
+    return value && value->type == LAB_VALUE_STRING && strstr(value->string, REPEAT);
+}
+
+/* Whether the command, or its environment, has the repeat's number. */
+static bool is_numbered(const struct metrics_setting *setting) {
+    const struct lab_value *options = setting->point.runs[0]->options,
+                           *env = lab_value_get(options, "env");
+    bool numbered = has_repeat(lab_value_get(options, "command"));
+    for (int i = 0; env && env->type == LAB_VALUE_MAP && i < env->count; i++)
+        numbered |= has_repeat(env->items[i]);
+    return numbered;
+}
+
+/* Of one of them alone, its name. */
+static const char *copied_words(const struct metrics_setting *base,
+                                const struct metrics_setting *other, struct lab_arena *arena) {
+    const struct metrics_setting *copied = base->copied ? base : other;
+    bool both = base->copied && other->copied;
+    return lab_arena_printf(arena, "the repeats%s%s are identical: %s", both ? "" : " of ",
+                            both ? "" : copied->name,
+                            is_numbered(copied) ? "let the program use its seed"
+                                                : "vary the seed, e.g. with --seed " REPEAT);
+}
+
 /* Copies of one run repeat nothing, and neither does a value that never varies: an interval of no
  * width would decide anything. A machine that is simulated without noise is as sure as that. */
 static void withhold_copied(const struct metrics_setting *base, const struct metrics_setting *other,
-                            const struct metrics_figure *figure, struct lab_claim *claim) {
+                            const struct metrics_figure *figure, struct lab_claim *claim,
+                            struct lab_arena *arena) {
     bool copied = (base->copied || other->copied) && !figure->rate;
     if (claim->n < 2 || (base->study->simulated && other->study->simulated))
         return;
     if (copied || (is_constant(base, figure) && is_constant(other, figure)))
-        lab_claim_withhold(claim, copied ? COPIED : EQUAL);
+        lab_claim_withhold(claim, copied ? copied_words(base, other, arena) : EQUAL);
 }
 
 /* Repeats of one study are blocks; those of two have nothing in common. */
@@ -74,7 +101,7 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
     }
     if (!figure->rate && claim.needed > LAB_CLAIM_RUNS_MOST)
         claim.needed = 0; /* seeds differ: a quiet machine, which would be advised, won't help */
-    withhold_copied(base, other, figure, &claim);
+    withhold_copied(base, other, figure, &claim, arena);
     return lab_claim_named(claim, kind, other->name, base->name, figure->name);
 }
 

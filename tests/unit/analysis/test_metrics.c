@@ -475,15 +475,18 @@ LAB_TEST(settings_of_several_studies_are_compared) {
 /* Repeats that are copies of each other decide nothing; a simulation without noise does. */
 LAB_TEST(copies_decide_nothing) {
     static const char copied[] = "The repeats are identical: vary the seed",
+                      one[] = "The repeats of sgd are identical: vary the seed",
+                      seeded[] = "The repeats of sgd are identical: let the program use its seed",
                       equal[] = "All repeats have the same value";
     static const struct {
         double sgd[3], adamw[3]; /* losses of the repeats */
         bool simulated, other;   /* other: another metric differs */
-        const char *says, *action;
+        const char *says, *action, *command;
     } cases[] = {
         {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, false, false, copied, copied},
         {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, false, false, copied, copied},
-        {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, false, copied, copied}, /* of one side */
+        {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, false, one, one},
+        {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, false, seeded, seeded, "./x {repeat}"},
         {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, false, true, equal, equal},
         {{0.5, 0.5, 0.5}, {0.40, 0.41, 0.40}, false, true, "lower loss than sgd", "Use adamw"},
         {{0.5, 0.5, 0.5}, {0.4, 0.4, 0.4}, true, false, "20.0% lower loss than sgd", "Use adamw"},
@@ -503,6 +506,9 @@ LAB_TEST(copies_decide_nothing) {
                 said[2] = (struct lab_study_metric){"train_loss", "", -1, 1.0 + r};
                 run->metrics = said;
                 run->metric_count = cases[i].other ? 3 : 2;
+                if (cases[i].command)
+                    lab_value_set_string(&g->study.arena, (struct lab_value *)run->options,
+                                         "command", cases[i].command);
             }
         g->study.table.objective = "loss";
         analyse(g);
