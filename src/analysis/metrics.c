@@ -353,6 +353,7 @@ static void add_answer(struct lab_analysis_result *result, const struct metrics_
         lab_analysis_add_claim(result, &energy, arena);
     }
     add_action(result, metric, arena);
+    metrics_note_steps(result, metric, arena);
     if (is_repeated(settings))
         lab_analysis_note(&result->notes, arena,
                           "Values are geometric means over runs (plain ones where some aren't "

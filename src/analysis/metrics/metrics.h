@@ -130,6 +130,9 @@ int metrics_lost(const struct metrics_setting *setting, const struct metrics_met
 /* " Diverged (loss NaN or infinite): sgd (3 of 3 runs). Failed: lion (1 of 3 runs)."; "" = none. */
 const char *metrics_lost_words(const struct metrics_metric *metric,
                                const struct metrics_settings *settings, struct lab_arena *arena);
+/* Notes where settings end, if not at the same step: a last value may be of a shorter training. */
+void metrics_note_steps(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                        struct lab_arena *arena);
 /* Of a metric that no run has a value of. */
 const char *metrics_diverged_words(const struct metrics_metric *metric, struct lab_arena *arena);
 

@@ -310,6 +310,31 @@ LAB_TEST(curves_have_a_mean_and_a_band) {
     assert_float_equal(g->result.charts[1].panels[0].series[0].x[0], 0, 1e-9);
 }
 
+/* Given settings of different lengths, then a note tells where they end. */
+LAB_TEST(different_lengths_are_noted) {
+    static const struct {
+        int sgd, rms, adam;
+        const char *note; /* NULL = none */
+    } cases[] = {{10, 20, 30, "Settings end at different steps: 10 (sgd), 20 (rms), 30 (adam)."},
+                 {10, 30, 30, "Settings end at different steps: 10 (sgd), 30 (adam and 1 more)."},
+                 {30, 30, 30, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < 3; r++) {
+            add_curve(g, "sgd", r, 0.8 + 0.001 * r, cases[i].sgd);
+            add_curve(g, "rms", r, 0.6 + 0.001 * r, cases[i].rms);
+            add_curve(g, "adam", r, 0.4 + 0.001 * r, cases[i].adam);
+        }
+        analyse(g);
+        const char *found = NULL;
+        for (int n = 0; g->result.notes && g->result.notes[n]; n++)
+            found = strstr(g->result.notes[n], "different steps") ? g->result.notes[n] : found;
+        assert_true(lab_str_equal(found, cases[i].note));
+        given_end(&g->study);
+    }
+}
+
 /* Given a setting that diverges, then the others can still be seen. */
 LAB_TEST(what_diverges_hides_nothing) {
     struct given *g = *state;
