@@ -94,7 +94,7 @@ static const char *grade(double cv) {
                        : "poor";
 }
 
-/* Its interval shows whether it is inconclusive. */
+/* An interval with 0 in it shows that it is inconclusive; one without may be so over all pairs. */
 static const char *change_text(const struct metrics_metric *objective,
                                const struct metrics_setting *setting, struct lab_arena *arena) {
     int found = objective ? LAB_FIND(objective->values, objective->count, name, setting->name) : -1;
@@ -106,7 +106,9 @@ static const char *change_text(const struct metrics_metric *objective,
     if (isnan(change->effect))
         return NULL;
     const char *text = lab_claim_short(change, arena), *end = strrchr(text, ']');
-    return end ? lab_arena_strndup(arena, text, (size_t)(end + 1 - text)) : text;
+    return end && change->low <= 0 && change->high >= 0
+               ? lab_arena_strndup(arena, text, (size_t)(end + 1 - text))
+               : text;
 }
 
 /* Settings in the objective's order, then those that didn't report it. */

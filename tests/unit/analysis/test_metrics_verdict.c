@@ -57,6 +57,27 @@ LAB_TEST(only_what_is_certainly_worse_is_left_out) {
     }
 }
 
+/* Given an interval without 0 that is none of three pairs', then the row says so. */
+LAB_TEST(a_corrected_verdict_is_in_its_row) {
+    static const double a[] = {1, 1.01, 0.99}, more[] = {.04, .05, .07}, c[] = {.8, 1.3, 1.2};
+    struct given made, *g = &made;
+    given_begin(&g->study, "test_matrix");
+    for (int r = 0; r < 3; r++) {
+        add(g, "a", r, a[r]);
+        add(g, "b", r, a[r] * (1 + more[r]));
+        add(g, "c", r, c[r]);
+    }
+    analyse(g);
+    const struct lab_doc_table *table = &g->result.parts[0].tables[0];
+    bool found = false;
+    for (int i = 0; i < table->column_count; i++)
+        found |= lab_str_equal(table->cells[table->column_count + i].text,
+                               "+5.3% [1.6, 9.2], inconclusive");
+    assert_true(found);
+    assert_null(g->result.action);
+    given_end(&g->study);
+}
+
 /* Given a setting that diverged in most of its runs, then the others are compared without it. */
 LAB_TEST(what_mostly_diverged_does_not_lead) {
     struct given made, *g = &made;
