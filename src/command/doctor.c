@@ -13,7 +13,7 @@ struct doctor_config {
 };
 
 static const struct lab_option doctor_options[] = {
-    {"bundle", LAB_OPTION_STRING, offsetof(struct doctor_config, bundle), .value_name = "FILE.zip",
+    {"bundle", LAB_OPTION_STRING, offsetof(struct doctor_config, bundle), .value_name = "FILE.json",
      .help = "also pack it for a bug report, with version, devices and topology; without the "
              "names of user and host, and without secrets"},
     {NULL},
@@ -92,8 +92,8 @@ static struct lab_doc *write_doc(const struct lab_doctor_finding *findings, int 
 
 static int check_bundle(const struct lab_command_call *call, const char *path,
                         struct lab_err *err) {
-    if (path && !lab_str_ends(path, ".zip"))
-        return lab_err_set(err, LAB_ERR_USER, "--bundle %s: the name must end in .zip", path);
+    if (path && !lab_str_ends(path, ".json"))
+        return lab_err_set(err, LAB_ERR_USER, "--bundle %s: the name must end in .json", path);
     return lab_command_check_output(call, path, err);
 }
 
@@ -119,7 +119,7 @@ static int doctor_run(const struct lab_command_call *call, int *ret_status, stru
 
 static const struct lab_manual_example examples[] = {
     {"gpulab doctor", "what works here, what is missing, and the line that mends it"},
-    {"gpulab doctor --bundle report.zip", "the same as a file for a bug report"},
+    {"gpulab doctor --bundle report.json", "the same as a file for a bug report"},
     {NULL},
 };
 

@@ -23,8 +23,8 @@ struct lab_doctor_finding {
  * they live in the arena. */
 int lab_doctor_examine(struct lab_arena *arena, struct lab_doctor_finding **ret_findings);
 
-/* A document about the machine, and what this program says about itself and the devices, as one ZIP
- * file. Names of user and host and the home folder are replaced; of the environment only variables
- * that are known to be harmless are in it. */
+/* A document about the machine, and what this program says about itself and the devices, as one
+ * file of JSON. Names of user and host and the home folder are replaced; of the environment only
+ * variables that are known to be harmless are in it. */
 int lab_doctor_pack(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
                     struct lab_err *err);

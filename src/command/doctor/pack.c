@@ -1,14 +1,13 @@
 /*
- * pack.c: what a bug report needs, in one ZIP file. What the program says about the machine comes
- * from the program itself, started again: where a driver hangs or crashes, the file is made all the
- * same, and shows it.
+ * pack.c: what a bug report needs, in one file of JSON, which can be read before it is sent. What
+ * the program says about the machine comes from the program itself, started again: where a driver
+ * hangs or crashes, the file is made all the same, and shows it.
  */
 #include "command/doctor/doctor.h"
 
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/file/out_file.h"
-#include "base/file/zip.h"
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "doc/doc.h"
@@ -20,7 +19,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define FOLDER     "gpulab-doctor/"
 #define LIMIT_NS   (60 * LAB_NS_PER_S)
 #define MOST_BYTES ((size_t)4 << 20)
 
@@ -65,18 +63,31 @@ static bool stands_at(const struct secret *secret, const char *text, const char 
            (!secret->word || ((at == text || !in_word(at[-1])) && !in_word(at[length])));
 }
 
-static void add_without(struct lab_str *out, const char *text, const struct secrets *secrets) {
+static const char *without(const char *text, const struct secrets *secrets,
+                           struct lab_arena *arena) {
+    LAB_AUTO(str, out);
     for (const char *at = text; *at;) {
         const struct secret *found = NULL;
         for (int i = 0; i < secrets->count && !found; i++)
             if (stands_at(&secrets->items[i], text, at))
                 found = &secrets->items[i];
         if (found)
-            lab_str_add(out, found->instead);
+            lab_str_add(&out, found->instead);
         else
-            lab_str_add_bytes(out, at, 1);
+            lab_str_add_bytes(&out, at, 1);
         at += found ? strlen(found->text) : 1;
     }
+    return lab_arena_strdup(arena, out.text);
+}
+
+/* Out of every text in it. */
+static void remove_secrets(struct lab_value *value, const struct secrets *secrets,
+                           struct lab_arena *arena) {
+    if (value->type == LAB_VALUE_STRING)
+        value->string = without(value->string, secrets, arena);
+    if (value->type == LAB_VALUE_LIST || value->type == LAB_VALUE_MAP)
+        for (int i = 0; i < value->count; i++)
+            remove_secrets(value->items[i], secrets, arena);
 }
 
 /* --- the environment --- */
@@ -119,19 +130,17 @@ static bool is_harmless(const char *name) {
     return false;
 }
 
-static const char *environment(struct lab_arena *arena) {
+static struct lab_value *environment(struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
     for (const char **variable = lab_subprocess_environment(NULL, arena); *variable; variable++) {
         const char *name = lab_arena_strndup(arena, *variable, strcspn(*variable, "="));
         if ((*variable)[strlen(name)] == '=' && is_harmless(name))
             lab_value_set_string(arena, map, name, *variable + strlen(name) + 1);
     }
-    LAB_AUTO(str, text);
-    lab_json_write(map, 2, &text);
-    return lab_arena_strdup(arena, text.text);
+    return map;
 }
 
-static const char *operating_system(struct lab_arena *arena) {
+static struct lab_value *operating_system(struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
     struct utsname kernel;
     char *release;
@@ -144,70 +153,42 @@ static const char *operating_system(struct lab_arena *arena) {
     if (!lab_file_read("/etc/os-release", 64u << 10, arena, &release, &length, NULL))
         lab_value_set_string(arena, map, "os_release", release);
     lab_value_set_string(arena, map, "glibc", gnu_get_libc_version());
-    LAB_AUTO(str, text);
-    lab_json_write(map, 2, &text);
-    return lab_arena_strdup(arena, text.text);
+    return map;
 }
 
 /* --- what the program says --- */
 
-static const char *say(const char *const *argv, struct lab_arena *arena) {
+/* Its JSON; where it gives none, what it printed and how it ended. */
+static struct lab_value *say(const char *command, struct lab_arena *arena) {
+    const char *argv[] = {"/proc/self/exe", command, "--json", NULL};
     struct lab_subprocess_spec spec = {
         .argv = argv, .max_output_bytes = MOST_BYTES, .timeout_ns = LIMIT_NS};
     struct lab_subprocess_result result = {0};
+    struct lab_value *said;
     struct lab_err err = LAB_ERR_INIT;
     if (lab_subprocess_run(&spec, arena, &result, &err) < 0)
-        return lab_arena_strdup(arena, err.text);
-    if (result.exit_status == 0)
-        return result.out;
-    return lab_arena_printf(arena, "%s%s\nexit status %d, signal %d%s\n", result.out, result.err,
-                            result.exit_status, result.signal,
-                            result.timed_out ? ", after a minute without an end" : "");
-}
-
-static void add_commands(struct lab_zip *zip, const struct secrets *secrets,
-                         struct lab_arena *arena) {
-#define SELF "/proc/self/exe"
-    static const struct {
-        const char *file;
-        const char *argv[4];
-    } commands[] = {
-        {FOLDER "version.json", {SELF, "version", "--json", NULL}},
-        {FOLDER "devices.json", {SELF, "devices", "--json", NULL}},
-        {FOLDER "devices.txt", {SELF, "devices", NULL}},
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        LAB_AUTO(str, text);
-        add_without(&text, say(commands[i].argv, arena), secrets);
-        lab_zip_add(zip, commands[i].file, text.text, text.length);
-    }
-}
-
-static void add_text(struct lab_zip *zip, const char *file, const char *text,
-                     const struct secrets *secrets) {
-    LAB_AUTO(str, clean);
-    add_without(&clean, text, secrets);
-    lab_zip_add(zip, file, clean.text, clean.length);
+        return lab_value_string(arena, err.text);
+    if (result.exit_status == 0 &&
+        lab_json_parse(result.out, result.out_length, command, arena, &said, NULL) == 0)
+        return said;
+    return lab_value_string(
+        arena, lab_arena_printf(arena, "%s%s\nexit status %d, signal %d%s\n", result.out,
+                                result.err, result.exit_status, result.signal,
+                                result.timed_out ? ", after a minute without an end" : ""));
 }
 
 int lab_doctor_pack(const struct lab_doc *doc, const char *path, struct lab_arena *arena,
                     struct lab_err *err) {
-    struct lab_style style = {.columns = 100};
+    struct lab_value *all = lab_value_map(arena);
     struct secrets secrets;
-    struct lab_zip zip;
     LAB_AUTO(str, text);
-    LAB_AUTO(str, json);
     find_secrets(&secrets);
-    lab_zip_init(&zip);
-    lab_doc_write(doc, "text", style, &text);
-    lab_json_write(lab_doc_value(doc, arena), 2, &json);
-    add_text(&zip, FOLDER "doctor.txt", text.text, &secrets);
-    add_text(&zip, FOLDER "doctor.json", json.text, &secrets);
-    add_text(&zip, FOLDER "environment.json", environment(arena), &secrets);
-    add_text(&zip, FOLDER "system.json", operating_system(arena), &secrets);
-    add_commands(&zip, &secrets, arena);
-    lab_zip_end(&zip);
-    int result = lab_out_file_save(path, zip.bytes.text, zip.bytes.length, err);
-    lab_zip_release(&zip);
-    return result;
+    lab_value_set(arena, all, "doctor", lab_doc_value(doc, arena));
+    lab_value_set(arena, all, "environment", environment(arena));
+    lab_value_set(arena, all, "system", operating_system(arena));
+    lab_value_set(arena, all, "version", say("version", arena));
+    lab_value_set(arena, all, "devices", say("devices", arena));
+    remove_secrets(all, &secrets, arena);
+    lab_json_write(all, 2, &text);
+    return lab_out_file_save(path, text.text, text.length, err);
 }
