@@ -1,30 +1,8 @@
 /* What is said of settings of the user's own programs: no more than their repeats show. */
-#include "study_fixture.h"
+#include "metrics_fixture.h"
 
-#include "test.h"
-
-struct given {
-    struct given_study study;
-    struct lab_analysis_result result;
-};
-
-/* A run of a setting that reported that loss. */
-static void add(struct given *g, const char *setting, int repeat, double loss) {
-    struct lab_arena *arena = &g->study.arena;
-    struct lab_study_run *run =
-        given_add(&g->study, (struct given_run){.model = setting, .repeat = repeat, .rate = 1});
-    struct lab_study_metric *said = lab_arena_alloc(arena, 1, sizeof *said);
-    *said = (struct lab_study_metric){"final_loss", "", -1, loss};
-    run->metrics = said;
-    run->metric_count = 1;
-    run->options =
-        given_json(&g->study, lab_arena_printf(arena, "{\"matrix\": {\"x\": \"%s\"}}", setting));
-}
-
-static void analyse(struct given *g) {
-    struct lab_analysis_input input = given_input(&g->study);
-    ASSERT_OK(lab_analysis_run(lab_analysis_find("metrics", NULL), NULL, &input, &g->study.arena,
-                               &g->result, err));
+static void add_loss(struct given *g, const char *setting, int repeat, double loss) {
+    add(g, setting, repeat, "final_loss", loss, NAN);
 }
 
 /* Given a setting that is certainly better than the next alone, then others may be as good. */
@@ -45,9 +23,9 @@ LAB_TEST(only_what_is_certainly_worse_is_left_out) {
         struct given made, *g = &made;
         given_begin(&g->study, "test_matrix");
         for (int r = 0; r < 5; r++) {
-            add(g, "a", r, a[r]);
-            add(g, "b", r, b[r]);
-            add(g, "c", r, cases[i].c[r]);
+            add_loss(g, "a", r, a[r]);
+            add_loss(g, "b", r, b[r]);
+            add_loss(g, "c", r, cases[i].c[r]);
         }
         analyse(g);
         assert_string_equal(g->result.action, cases[i].action);
@@ -63,9 +41,9 @@ LAB_TEST(a_corrected_verdict_is_in_its_row) {
     struct given made, *g = &made;
     given_begin(&g->study, "test_matrix");
     for (int r = 0; r < 3; r++) {
-        add(g, "a", r, a[r]);
-        add(g, "b", r, a[r] * (1 + more[r]));
-        add(g, "c", r, c[r]);
+        add_loss(g, "a", r, a[r]);
+        add_loss(g, "b", r, a[r] * (1 + more[r]));
+        add_loss(g, "c", r, c[r]);
     }
     analyse(g);
     const struct lab_doc_table *table = &g->result.parts[0].tables[0];
@@ -83,9 +61,9 @@ LAB_TEST(what_mostly_diverged_does_not_lead) {
     struct given made, *g = &made;
     given_begin(&g->study, "test_matrix");
     for (int r = 0; r < 3; r++) {
-        add(g, "sgd", r, r == 1 ? 0.1 : (double)NAN);
-        add(g, "adam", r, 0.30 + 0.001 * r);
-        add(g, "rms", r, 0.50 + 0.001 * r);
+        add_loss(g, "sgd", r, r == 1 ? 0.1 : (double)NAN);
+        add_loss(g, "adam", r, 0.30 + 0.001 * r);
+        add_loss(g, "rms", r, 0.50 + 0.001 * r);
     }
     analyse(g);
     assert_string_equal(g->result.action, "Use adam");
@@ -115,9 +93,9 @@ static struct counts simulate(int studies, int settings, int repeats, double pla
         g->study.random = drawn;
         for (int s = 0; s < settings; s++)
             for (int r = 0; r < repeats; r++)
-                add(g, lab_arena_printf(&g->study.arena, "s%d", s), r,
-                    1 + 0.01 * given_normal(&g->study) -
-                        (s == 1 ? 0.01 * planted * sqrt(2.0 / repeats) : 0));
+                add_loss(g, lab_arena_printf(&g->study.arena, "s%d", s), r,
+                         1 + 0.01 * given_normal(&g->study) -
+                             (s == 1 ? 0.01 * planted * sqrt(2.0 / repeats) : 0));
         drawn = g->study.random;
         analyse(g);
         bool claimed = g->result.action != NULL;

@@ -1,0 +1,131 @@
+/* Curves of what programs of the user's own report: over steps, epochs and time, by setting. */
+#include "metrics_fixture.h"
+
+/* Given runs that count epochs alone, then the axis is theirs. */
+LAB_TEST(epochs_are_an_axis) {
+    struct given *g = *state;
+    struct lab_study_run *run = add_curve(g, "sgd", 0, 0.5, 10);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+    said[0] = run->metrics[0];
+    said[1] = (struct lab_study_metric){"epoch", "", -1, 2.5};
+    for (int i = 0; i <= 10; i++)
+        lab_curve_add(&said[1].curve, 0.25 * i, 5 + i, 0.25 * i, &g->study.arena);
+    run->metrics = said;
+    run->metric_count = 2;
+    analyse(g);
+    assert_string_equal(g->result.charts[0].title, "loss over epochs");
+    assert_string_equal(g->result.charts[0].panels[0].x.title, "Epoch");
+    said[1].curve.last_step = 7; /* it counts steps as well */
+    analyse(g);
+    assert_string_equal(g->result.charts[0].title, "loss over steps");
+}
+
+/* Given repeats whose steps differ, then the line is their mean and the band their range. */
+LAB_TEST(curves_have_a_mean_and_a_band) {
+    struct given *g = *state;
+    for (int r = 0; r < 3; r++) {
+        add_curve(g, "sgd", r, 0.5 + 0.01 * r, 10 + r);
+        add_curve(g, "adamw", r, 0.2, 20);
+    }
+    analyse(g);
+    const struct lab_chart *chart = g->result.charts;
+    assert_string_equal(chart->name, "curve");
+    assert_string_equal(chart->title, "loss over steps");
+    assert_contains(chart->caption, "Lines are means over runs; bands go from their minimum to "
+                                    "maximum.");
+    const struct lab_chart_panel *panel = chart->panels;
+    assert_int_equal(panel->series_count, 3); /* adamw's runs are alike: it has no band */
+    const struct lab_chart_series *adamw = &panel->series[0], *band = &panel->series[1],
+                                  *sgd = &panel->series[2];
+    assert_string_equal(adamw->title, "adamw");
+    assert_float_equal(adamw->y[20], 0.2, 1e-9);
+    assert_int_equal(band->mark, LAB_CHART_BAND);
+    assert_int_equal(band->colour, sgd->colour);
+    assert_string_equal(sgd->title, "sgd");
+    assert_float_equal(sgd->x[5], 5, 0);
+    assert_float_equal(sgd->y[5], 1 - 5 * (0.5 / 10 + 0.49 / 11 + 0.48 / 12) / 3, 1e-9);
+    assert_float_equal(band->low[5], 0.75, 1e-9);
+    assert_float_equal(band->high[5], 1 - 5 * 0.48 / 12, 1e-9);
+    assert_float_equal(sgd->x[sgd->count - 1], 11, 0); /* where most of the runs still are */
+    assert_string_equal(g->result.charts[1].name, "curves_over_time");
+    assert_float_equal(g->result.charts[1].panels[0].series[0].x[0], 0, 1e-9);
+}
+
+/* Given settings of different lengths, then a note tells where they end. */
+LAB_TEST(different_lengths_are_noted) {
+    static const struct {
+        int sgd, rms, adam;
+        const char *note; /* NULL = none */
+    } cases[] = {{10, 20, 30, "Settings end at different steps: 10 (sgd), 20 (rms), 30 (adam)."},
+                 {10, 30, 30, "Settings end at different steps: 10 (sgd), 30 (adam and 1 more)."},
+                 {30, 30, 30, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < 3; r++) {
+            add_curve(g, "sgd", r, 0.8 + 0.001 * r, cases[i].sgd);
+            add_curve(g, "rms", r, 0.6 + 0.001 * r, cases[i].rms);
+            add_curve(g, "adam", r, 0.4 + 0.001 * r, cases[i].adam);
+        }
+        analyse(g);
+        const char *found = NULL;
+        for (int n = 0; g->result.notes && g->result.notes[n]; n++)
+            found = strstr(g->result.notes[n], "different steps") ? g->result.notes[n] : found;
+        assert_true(lab_str_equal(found, cases[i].note));
+        given_end(&g->study);
+    }
+}
+
+/* Given a setting that diverges, then the others can still be seen. */
+LAB_TEST(what_diverges_hides_nothing) {
+    struct given *g = *state;
+    add_curve(g, "sgd", 0, 1e30, 10);
+    add_curve(g, "adamw", 0, 0.2, 10);
+    analyse(g);
+    const struct lab_chart_panel *panel = g->result.charts[0].panels;
+    for (int s = 0; s < panel->series_count; s++)
+        for (size_t i = 0; i < panel->series[s].count; i++)
+            assert_true(panel->series[s].y[i] <= 10);
+    assert_contains(g->result.charts[0].caption, "Values above 10 aren't drawn.");
+}
+
+/* Given one long run, then its band is what the thinned points stand for. */
+LAB_TEST(a_thinned_curve_keeps_its_extremes) {
+    struct given *g = *state;
+    struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, NAN);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+    *said = run->metrics[0];
+    for (int i = 0; i < 5000; i++)
+        lab_curve_add(&said->curve, i, i, i % 2 ? 0.4 : 0.6, &g->study.arena);
+    run->metrics = said;
+    analyse(g);
+    const struct lab_chart_panel *panel = g->result.charts[0].panels;
+    assert_int_equal(panel->series_count, 2);
+    assert_in_range(panel->series[0].count, 100, 200);
+    assert_float_equal(panel->series[0].low[3], 0.4, 1e-9);
+    assert_float_equal(panel->series[0].high[3], 0.6, 1e-9);
+    assert_float_equal(panel->series[1].y[3], 0.5, 1e-9);
+}
+
+/* Given values that came in blocks, then there is no chart over time, and it is said why. */
+LAB_TEST(buffered_values_have_no_times) {
+    for (int block = 1; block <= 8; block += 7) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, NAN);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+        *said = run->metrics[0];
+        for (int i = 0; i < 40; i++) /* of two epochs, each counted from 0 */
+            lab_curve_add(&said->curve, i % 20, i / block, 1 - 0.01 * i, &g->study.arena);
+        run->metrics = said;
+        analyse(g);
+        assert_string_equal(g->result.charts[0].title, "loss over steps");
+        assert_float_equal(g->result.charts[0].panels[0].series[0].x[39], 39, 0);
+        bool over_time = g->result.chart_count > 1 &&
+                         lab_str_equal(g->result.charts[1].name, "curves_over_time");
+        assert_true(over_time == (block == 1));
+        given_end(&g->study);
+    }
+}
+
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};

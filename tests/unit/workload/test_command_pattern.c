@@ -1,0 +1,161 @@
+/* The user's patterns: what they read, which are refused, and which one is suggested. */
+#include "command_fixture.h"
+
+/* What a line says to one pattern: "loss=3.21@120"; "" = it doesn't match. */
+static const char *reads(const char *pattern, const char *line) {
+    struct lab_value *metrics = lab_value_map(&test_arena);
+    struct command_reader *reader;
+    lab_value_set_string(&test_arena, metrics, "patterns", pattern);
+    lab_value_set_bool(&test_arena, metrics, "printed", false);
+    if (command_reader_make(metrics, &test_arena, &reader, &err) < 0)
+        fail_msg("%s", err.text);
+    lab_str_clear(&seen);
+    read_line(reader, line);
+    return seen.text;
+}
+
+#define ITER "Iter {iter} loss {loss}"
+
+LAB_TEST(blanks_colons_and_equals_signs_are_alike) {
+    static const char *const lines[] = {
+        "Iter 120 loss 3.21",
+        "Iter 120: loss=3.21",
+        "Iter: 120, loss:   3.21",
+        "  Iter\t120  loss 3.21  end",
+        "[10:30:00] Iter 120 loss 3.21 lr 0.1",
+        "INFO:Iter 120 loss 3.21s",
+        "Iter=120,loss=+3.21.",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_string_equal(reads(ITER, lines[i]), "loss=3.21@120");
+}
+
+LAB_TEST(what_is_written_otherwise_does_not_match) {
+    static const char *const lines[] = {
+        "",
+        "Iter",
+        "Iter 120",
+        "Iter 120 loss",
+        "Iter 120 loss none",
+        "iter 120 loss 3.21",
+        "MaxIter 120 loss 3.21",
+        "Iter120 loss 3.21",
+        "Iter 120 train loss 3.21",
+        "Iter 1.2.3 loss 3.21",
+        "Iter 120loss 3.21",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_string_equal(reads(ITER, lines[i]), "");
+}
+
+LAB_TEST(a_later_place_in_the_line_is_found) {
+    assert_string_equal(reads(ITER, "Iter a Iter 120 loss x Iter 5 loss 2"), "loss=2@5");
+    assert_string_equal(reads("{a}/{b} done", "at 3 of 7/9 done"), "a=7 b=9");
+    assert_string_equal(reads("E {epoch} l {l}", "E 2 l 7"), "epoch=2@e2 l=7@e2");
+}
+
+LAB_TEST(a_star_is_anything_as_little_as_will_do) {
+    assert_string_equal(reads("Final * {final}", "Final loss 0.93 after 7"), "final=0.93");
+    assert_string_equal(reads("Final * {final}", "Final: 0.93"), "final=0.93");
+    assert_string_equal(reads("Final * {final}", "Final accuracy top5 0.93"), "final=0.93");
+    assert_string_equal(reads("Final*{final}", "Final (top5): 0.93"), "final=0.93");
+    assert_string_equal(reads("Final * {final}", "Finalist 3"), "");
+    assert_string_equal(reads("a * b * {x}", "a b 1 b 2"), "x=1");
+    assert_string_equal(reads("step {step}/* loss {loss}", "step 3/10 | loss 1e-3"),
+                        "loss=0.001@3");
+    assert_string_equal(reads("*{x}*", "it is 7 now"), "x=7");
+}
+
+LAB_TEST(numbers_come_in_many_forms) {
+    static const struct {
+        const char *line, *found;
+    } cases[] = {
+        {"x -1.5e-3", "x=-0.0015"},
+        {"x .5", "x=0.5"},
+        {"x 5.", "x=5"},
+        {"x 1E6 y", "x=1000000"},
+        {"x 1,234,567 y", "x=1234567"},
+        {"x 1,23", "x=1"},
+        {"x 1234,567", "x=1234"},
+        {"x nan", "x=nan"},
+        {"x -inf", "x=-inf"},
+        {"x Infinity", "x=inf"},
+        {"x nano", ""},
+        {"x 85%", "x=85"},
+        {"x 3.2ms", "x=3.2"},
+        {"x 1e", "x=1"},
+        {"x -", ""},
+        {"x 1.2.3", ""},
+        {"x 00000000000000000000000000000000000000000000000000000000000000000000000001", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(reads("x {x}", cases[i].line), cases[i].found);
+    /* a comma is a blank where the pattern wants one */
+    assert_string_equal(reads("{a}, {b}", "12,345"), "a=12 b=345");
+}
+
+LAB_TEST(patterns_are_checked) {
+    static const struct {
+        const char *metrics, *part;
+    } cases[] = {
+        {"{patterns: ['no numbers']}", "'no numbers': reads no number"},
+        {"{patterns: ['']}", "reads no number"},
+        {"{patterns: ['a {}']}", "begins no {name}"},
+        {"{patterns: ['a {x y}']}", "begins no {name}"},
+        {"{patterns: ['{x} {x}']}", "duplicate {x}"},
+        {"{patterns: [3]}", "a pattern is text"},
+        {"{patterns: {a: b}}", "must be a list of texts"},
+        {"{json: 3}", "must be true or false"},
+        {"{pattern: []}", "did you mean 'patterns'?"},
+        {"{direction: lower}", "metrics.direction: must be a map"},
+        {"{direction: {x: down}}", "metrics.direction.x: must be higher, lower or none"},
+        {"{direction: {x: 1}}", "metrics.direction.x: must be higher, lower or none"},
+        {"[1]", "metrics: must be a map"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(reader_of(cases[i].metrics));
+        assert_int_equal(err.code, LAB_ERR_USER);
+        if (!strstr(err.text, cases[i].part))
+            fail_msg("no '%s' in: %s", cases[i].part, err.text);
+    }
+}
+
+LAB_TEST(a_long_line_of_temptations_takes_no_time) {
+    char *line = lab_arena_alloc(&test_arena, COMMAND_LINE_MAX, 1);
+    for (int i = 0; i + 5 < COMMAND_LINE_MAX; i += 4)
+        snprintf(line + i, 6, "1,23%d", i % 10);
+    reads("{a} {b} {c} {d} {e} {f} {g} {h} {i} {j} {k} {l} {m} {n} {o} {p} end", line);
+    assert_string_equal(seen.text, "");
+    reads("a*a*a*a*a*a*{x}", memset(line, 'a', COMMAND_LINE_MAX - 1));
+    assert_string_equal(seen.text, "");
+}
+
+/* --- suggestions --- */
+
+LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
+    static const struct {
+        const char *lines, *part; /* of what is said */
+    } cases[] = {
+        {"objective = 3.4 at 12\n", "the pattern 'objective {objective} at {step}' would"},
+        {"[rank0]: objective = 3.4 at 12\n", "'objective {objective} at {step}' would"},
+        {"alpha: 0.5\nobj 3.5 lr 2\nobj 3.4 lr 2\nobj 3.3 lr 2\n", "'obj {obj} lr {lr}' would"},
+        {"t=12 | obj: 5 (+2) | gap -1.5%\n", "'t {t} | obj {obj} (*) | gap {gap}' would"},
+        {"time 12.5ms obj 3\n", "'time {time}ms obj {obj}' would"},
+        /* none: a line of the output is shown all the same */
+        {"Loading 12 files from /data/v1.2.3\nready\n", "such as 'Loading 12 files from /data"},
+        {"2026-11-17 16:02:17 ready\n127.0.0.1:29500\n", "such as '127.0.0.1:29500'"},
+        {"no number\n{'a': 3.5\n\tit's x: 3.5\n", "such as 'it's x: 3.5'"},
+        {"ready\n  \n", "such as 'ready'; lines such as 'step 10 loss 2.5' are read"},
+        {"", "it printed nothing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct command_suggestions *all = command_suggestions_make(&test_arena);
+        for (const char *line = cases[i].lines; *line; line += strcspn(line, "\n") + 1)
+            command_suggestions_add(all, line, strcspn(line, "\n"));
+        const char *text = command_suggestions_text(all, &test_arena);
+        if (!strstr(text, cases[i].part))
+            fail_msg("'%s': %s", cases[i].lines, text);
+    }
+}
+
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
