@@ -317,9 +317,9 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
     if (is_buffered(leading))
         lab_analysis_note(
             &result->notes, arena,
-            "Not drawn over time: values came in blocks, since a program buffered its "
-            "output. Let it flush each line: python -u, PYTHONUNBUFFERED=1, or stdbuf "
-            "-oL.");
+            "Not drawn over time: many values came at one time. The program printed them faster "
+            "than they were read, or buffered its output: then python -u or stdbuf -oL flushes "
+            "each line.");
     add_grid(result, metrics, count, leading, false,
              (struct lab_chart){.name = "curves_by_step",
                                 .title = is_by_epoch(leading) ? "Other metrics over epochs"
