@@ -315,6 +315,7 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
         drop_repeats(&study->plan, arena);
     remove_leftovers(study->folder.path);
     remove_leftovers(file_of(study, "traces", arena));
+    remove_leftovers(file_of(study, "report", arena));
     lab_folder_register(study->folder.path);
     /* what was committed just before the end may not have reached the files */
     study->complained = write_results(study, err) < 0;

@@ -29,7 +29,7 @@ FAILPOINTS = {
     "run": ["before-publish", "after-publish", "before-commit", "before-commit:7", "after-commit",
             "after-commit:5", "before-ack", "before-ack:3", "before-results:2", "after-results:2",
             "before-rename:4", "before-rename:6", "after-rename:5", "after-rename:7"],
-    "resume": ["before-commit", "after-commit:2", "before-ack", "before-results"],
+    "resume": ["before-commit", "after-commit:2", "before-ack", "before-results", "before-rename:5"],
     "record": ["before-samples", "after-samples"],
     "export": ["before-replace", "after-replace"],
     "report": ["before-replace", "before-replace:5", "after-replace", "after-replace:5"],
