@@ -8,8 +8,11 @@
  *   pattern.c      numbers read from a line by a pattern
  *   object.c       those of a line that is JSON or a Python dictionary
  *   line.c         a line as words, numbers and marks
+ *   subject.c      what such a line is about
  *   printed.c      those of a line as training programs print it
  *   table.c        those of a row, by the names above it
+ *   cells.c        those of a table of names and values
+ *   names.c        one spelling and one unit for all values of a name
  *   form.c         what the numbers of a line mean, kept for the next like it
  *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
@@ -86,7 +89,8 @@ bool command_is_word(char c);
 enum command_groups { /* of three digits: 1,234,567 */
                       COMMAND_UNGROUPED,
                       COMMAND_GROUPED,
-                      COMMAND_EITHER
+                      COMMAND_EITHER,
+                      COMMAND_COMMA /* or a decimal comma, and no point: 1,5 and 0,532 */
 };
 
 /* The number at `place`: 3, -1.5e-3, nan or inf. Returns where it ends, or `place` where there is
@@ -127,6 +131,8 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     int rank;                       /* of the line that is being read; -1 = it has no label */
     struct command_forms *forms;    /* of its lines; NULL = none yet (form.h) */
     struct command_table *table;    /* that it prints; NULL = none yet */
+    struct command_cells *cells;    /* of a table that has begun; NULL = none has */
+    struct command_names *names;    /* of its values; NULL = none yet */
     uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
 };
 
@@ -134,6 +140,12 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
 struct command_progress *command_reading_of(struct command_reading *reading, int rank);
 void command_reading_release(struct command_reading *reading);
 void command_forms_release(struct command_forms *forms);
+
+/* --- names.c --- */
+
+/* The name as the program first spelled it, in either case. */
+const char *command_names_spell(struct command_names **names, const char *text);
+void command_names_release(struct command_names *names);
 
 /* Steps, else epochs and the part of the one that runs, else the steps of a bar, else NaN. */
 double command_progress_step(const struct command_progress *progress, bool *ret_by_epoch);

@@ -20,6 +20,7 @@ enum { /* what a number is */
        COMMAND_IS_WHOLE = 128,  /* only if it is: the epoch of "Train: 0 [50/1251 (4%)]", a step */
        COMMAND_IS_ENDING = 256, /* a part only where epochs are counted, else a step */
        COMMAND_IS_NAMED = 512,  /* counts by a name of its own: not "12/100" */
+       COMMAND_IS_FRACTION = 1024, /* a SHARE of which 1 is all, as other values of its name */
 };
 
 struct command_field {
@@ -73,6 +74,13 @@ bool command_table_head(struct command_table **table, const char *text, size_t l
 /* Whether the line is a row of it. */
 bool command_table_row(const struct command_table *table, struct command_draft *draft,
                        const char *text, size_t length);
+
+/* Whether the line is a row of a table of names and values; what it has is found at its end. */
+bool command_cells_line(struct command_reading *reading, const char *text, size_t length,
+                        command_found *found, void *state);
+
+/* One spelling and one unit for all values of a name. */
+void command_names_settle(struct command_names **names, struct command_draft *draft);
 
 /* --- those that are kept --- */
 

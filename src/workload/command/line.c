@@ -73,10 +73,20 @@ static const struct word *const words[26] = {
                         W("at", PREPOSITION),
                         W("after", PREPOSITION),
                         W("and", PREPOSITION),
+                        W("as", PREPOSITION),
+                        W("are", IS),
+                        W("args", CONFIG),
+                        W("arguments", CONFIG),
                         {NULL}},
     ['b' - 'a'] = WORDS{W("batch", STEP), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
-    ['c' - 'a'] =
-        WORDS{W("critical", LEVEL), W("cer", KNOWN), W("cuda", PROSE), W("coef", SETTING), {NULL}},
+    ['c' - 'a'] = WORDS{W("critical", LEVEL),
+                        W("cer", KNOWN),
+                        W("cuda", PROSE),
+                        W("coef", SETTING),
+                        W("config", CONFIG),
+                        W("cfg", CONFIG),
+                        W("configuration", CONFIG),
+                        {NULL}},
     ['d' - 'a'] = WORDS{W("debug", LEVEL), W("dice", KNOWN), W("dev", EVALUATION), {NULL}},
     ['e' - 'a'] = WORDS{W("epoch", EPOCH),
                         W("epochs", EPOCH),
@@ -93,10 +103,12 @@ static const struct word *const words[26] = {
                         W("fn", SETTING),
                         W("factor", SETTING),
                         W("function", SETTING),
+                        W("functions", SETTING),
                         W("for", PREPOSITION),
                         W("from", PREPOSITION),
                         {NULL}},
     ['g' - 'a'] = WORDS{W("global_step", STEP), W("global_iter", STEP), W("gpu", PROSE), {NULL}},
+    ['h' - 'a'] = WORDS{W("hparams", CONFIG), W("hyperparameters", CONFIG), {NULL}},
     ['i' - 'a'] = WORDS{W("iter", STEP),
                         W("iters", STEP),
                         W("iteration", STEP),
@@ -106,29 +118,44 @@ static const struct word *const words[26] = {
                         W("is", IS),
                         W("info", LEVEL),
                         {NULL}},
-    ['l' - 'a'] = WORDS{W("loss", KNOWN), W("logloss", KNOWN), W("line", PROSE), {NULL}},
+    ['l' - 'a'] =
+        WORDS{W("loss", KNOWN), W("logloss", KNOWN), W("learn", MARKED), W("line", PROSE), {NULL}},
     ['m' - 'a'] = WORDS{W("mfu", KNOWN),
                         W("mae", KNOWN),
                         W("mse", KNOWN),
                         W("miou", KNOWN),
                         W("mlogloss", KNOWN),
+                        W("mem", MEMORY),
+                        W("memory", MEMORY),
                         {NULL}},
-    ['n' - 'a'] = WORDS{W("nll", KNOWN), W("node", PROSE), {NULL}},
-    ['o' - 'a'] = WORDS{W("of", OF), W("on", PREPOSITION), {NULL}},
+    ['n' - 'a'] = WORDS{W("nll", KNOWN),
+                        W("node", PROSE),
+                        W("num_updates", STEP),
+                        W("num_timesteps", STEP),
+                        W("namespace", CONFIG),
+                        {NULL}},
+    ['o' - 'a'] = WORDS{W("of", OF), W("on", PREPOSITION), W("options", CONFIG), {NULL}},
     ['p' - 'a'] = WORDS{W("ppl", KNOWN),
                         W("perplexity", KNOWN),
                         W("psnr", KNOWN),
                         W("port", PROSE),
                         W("pid", PROSE),
                         {NULL}},
-    ['r' - 'a'] =
-        WORDS{W("rmse", KNOWN), W("reward", KNOWN), W("rew", KNOWN), W("rank", PROSE), {NULL}},
+    ['r' - 'a'] = WORDS{W("rmse", KNOWN),
+                        W("reward", KNOWN),
+                        W("rew", KNOWN),
+                        W("rank", PROSE),
+                        W("reached", PREPOSITION),
+                        {NULL}},
     ['s' - 'a'] = WORDS{W("step", STEP),
                         W("steps", STEP),
                         W("ssim", KNOWN),
                         W("so", PREPOSITION),
                         W("scale", SETTING),
                         W("scaler", SETTING),
+                        W("score", MARKED),
+                        W("sps", MARKED),
+                        W("settings", CONFIG),
                         W("seed", PROSE),
                         W("saved", PROSE),
                         {NULL}},
@@ -138,6 +165,8 @@ static const struct word *const words[26] = {
                         W("top5", KNOWN),
                         W("throughput", KNOWN),
                         W("threshold", SETTING),
+                        W("total_timesteps", STEP),
+                        W("timesteps_total", STEP),
                         W("test", EVALUATION),
                         W("testing", EVALUATION),
                         W("train", TRAINING),
@@ -154,10 +183,12 @@ static const struct word *const words[26] = {
                         W("validating", EVALUATION),
                         W("version", PROSE),
                         W("v_num", PROSE),
+                        W("vram", MEMORY),
                         {NULL}},
     ['w' - 'a'] = WORDS{W("wer", KNOWN),
                         W("with", PREPOSITION),
                         W("was", IS),
+                        W("were", IS),
                         W("weight", SETTING),
                         W("weights", SETTING),
                         W("warning", LEVEL),
@@ -217,9 +248,13 @@ static unsigned word_meaning(const char *text, size_t length, bool split) {
     for (size_t i = 0; split && i <= length; i++) {
         if (i < length && !is(text[i], SPLITS))
             continue;
-        if (i > part && i - part < length)
-            meaning |= look_up(text + part, i - part) &
-                       (COMMAND_KNOWN | COMMAND_EVALUATION | COMMAND_TRAINING);
+        if (i > part && i - part < length) {
+            unsigned of_part = look_up(text + part, i - part);
+            meaning |= of_part & (COMMAND_KNOWN | COMMAND_EVALUATION | COMMAND_TRAINING |
+                                  COMMAND_MARKED | COMMAND_MEMORY);
+            if (of_part & COMMAND_SETTING) /* "loss_weight" */
+                meaning &= ~(unsigned)(COMMAND_KNOWN | COMMAND_MARKED);
+        }
         part = i + 1;
         if (i < length && text[i] == '_')
             name = i + 1;
@@ -230,7 +265,12 @@ static unsigned word_meaning(const char *text, size_t length, bool split) {
            (last & COMMAND_EPOCH ? COMMAND_EPOCH_LAST : 0);
 }
 
+bool command_is_memory(const char *name, size_t length) {
+    return word_meaning(name, length, true) & COMMAND_MEMORY;
+}
+
 bool command_is_step(const char *name) {
+    name += *name == '_'; /* wandb */
     return look_up(name, strlen(name)) & COMMAND_STEP;
 }
 
@@ -258,7 +298,8 @@ bool command_line_is_candidate(const char *text, size_t length) {
         while (i < length && is(text[i], LETTER))
             i++;
         size_t end = i < length && i - start <= 3 && text[i] >= '1' && text[i] <= '5' ? i + 1 : i;
-        if (look_up(text + start, end - start) & (COMMAND_KNOWN | COMMAND_STEP | COMMAND_EPOCH) ||
+        if (look_up(text + start, end - start) &
+                (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP | COMMAND_EPOCH) ||
             is_rate(text + start, i - start, text + i, length - i))
             return true;
     }
@@ -271,6 +312,7 @@ bool command_line_is_candidate(const char *text, size_t length) {
 
 static const struct command_unit units[] = {
     {"%", "%", 1, NULL},
+    {"percent", "%", 1, NULL},
     {"ms", "ms", 1, NULL},
     {"us", "ms", 1e-3, NULL},
     {"µs", "ms", 1e-3, NULL},
@@ -311,6 +353,7 @@ static const struct command_unit units[] = {
     {"steps/sec", "iterations/s", 1, "iterations_per_s"},
     {"batch/s", "iterations/s", 1, "iterations_per_s"},
     {"batches/s", "iterations/s", 1, "iterations_per_s"},
+    {"ba/s", "iterations/s", 1, "iterations_per_s"},
     {"s/it", "ms", 1e3, "iteration_time"},
     {"s/iter", "ms", 1e3, "iteration_time"},
     {"s/batch", "ms", 1e3, "iteration_time"},
@@ -345,6 +388,35 @@ static const struct command_unit *find_unit(const char *text, size_t length) {
 const struct command_unit *command_line_unit(const struct command_line *line, int t) {
     const struct command_token *token = &line->tokens[t];
     return find_unit(line->text + token->start, token->end - token->start);
+}
+
+const struct command_unit *command_line_per_second(const struct command_line *line, int t) {
+    static const char *const seconds[] = {"s", "sec", "second"};
+    char text[32];
+    for (int i = 0; i < 3; i++)
+        if (!command_line_is(line, t + i, COMMAND_WORD))
+            return NULL;
+    const struct command_token *what = &line->tokens[t], *per = what + 1, *time = what + 2;
+    size_t length = what->end - what->start, last = time->end - time->start;
+    bool second = false;
+    for (int i = 0; i < 3; i++)
+        second |=
+            strlen(seconds[i]) == last && memcmp(seconds[i], line->text + time->start, last) == 0;
+    if (!second || per->end - per->start != 3 || !is_same("per", line->text + per->start, 3) ||
+        length + 3 > sizeof text)
+        return NULL;
+    memcpy(text, line->text + what->start, length);
+    memcpy(text + length, "/s", 3);
+    return find_unit(text, length + 2);
+}
+
+/* Binary, as `free` and most trainers mean it. */
+double command_memory_suffix(char c) {
+    return c == 'K' || c == 'k' ? 1 / (1024.0 * 1024)
+           : c == 'M'           ? 1 / 1024.0
+           : c == 'G'           ? 1
+           : c == 'T'           ? 1024
+                                : 0;
 }
 
 double command_suffix(char c) {
@@ -412,7 +484,7 @@ static void add_token(struct command_line *line, size_t place) {
                                     .start = (uint32_t)place,
                                     .attached = place > 0 && !is(text[place - 1], SPACE)};
     size_t end = may_be_number(text, place)
-                     ? command_number(text, line->length, place, COMMAND_EITHER, &token->value)
+                     ? command_number(text, line->length, place, line->groups, &token->value)
                      : place;
     if (end > place) {
         token->kind = COMMAND_NUMBER;
@@ -435,10 +507,33 @@ static void add_token(struct command_line *line, size_t place) {
     line->count++;
 }
 
+/* "loss=1,5 acc: 0,91": decimal commas, where the line has no decimal point; not "1,5,7", nor
+ * "1,234". */
+static bool has_decimal_comma(const char *text, size_t length) {
+    bool found = false;
+    for (size_t i = 1; i + 1 < length; i++) {
+        if ((text[i] != ',' && text[i] != '.') || !is(text[i - 1], DIGIT) ||
+            !is(text[i + 1], DIGIT))
+            continue;
+        if (text[i] == '.')
+            return false;
+        size_t start = i - 1;
+        while (start > 0 && is(text[start - 1], DIGIT))
+            start--;
+        double value;
+        size_t end = command_number(text, length, start, COMMAND_COMMA, &value);
+        found |= end > i && start > 0 &&
+                 (is(text[start - 1], SPACE | SIGN) || strchr("=:", text[start - 1]));
+    }
+    return found;
+}
+
 void command_line_cut(struct command_line *line, const char *text, size_t length) {
     line->text = text;
     line->length = length;
     line->count = 0;
+    line->groups = memchr(text, ',', length) && has_decimal_comma(text, length) ? COMMAND_COMMA
+                                                                                : COMMAND_EITHER;
     for (size_t place = 0; place < length && line->count < COMMAND_TOKENS_MAX;) {
         if (is(text[place], SPACE)) {
             place++;

@@ -22,7 +22,10 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_EVALUATION = 256, /* "val", "Test"; as a part, too */
        COMMAND_TRAINING = 512,
        COMMAND_SAYS = 1024,    /* begins a sentence: "using loss function 2" */
-       COMMAND_SETTING = 2048, /* of what is named before it: "loss scale" */
+       COMMAND_SETTING = 2048, /* of what is named before it: "loss scale", "loss_weight" */
+       COMMAND_MARKED = 4096,  /* known where ':' or '=' follows: "learn: 0.6"; as a part, too */
+       COMMAND_CONFIG = 8192,  /* settings follow it: "Namespace(lr=0.1)", "config: lr=0.1" */
+       COMMAND_MEMORY = 16384, /* "gpu_mem"; as a part, too */
        COMMAND_LEVEL = COMMAND_OUTSIDE,
        COMMAND_PREPOSITION = COMMAND_OUTSIDE | COMMAND_PROSE,
        COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
@@ -48,6 +51,7 @@ struct command_line {
     size_t length;
     struct command_token tokens[COMMAND_TOKENS_MAX];
     int count;
+    enum command_groups groups; /* in which its numbers are read */
 };
 
 /* Whether the line has a word that lines of trainings have: the others need not be cut. */
@@ -63,8 +67,30 @@ static inline bool command_line_is(const struct command_line *line, int t, enum 
 double command_suffix(char c);
 double command_line_suffix(const struct command_line *line, int t);
 
+/* Whether the name is of an amount of memory; what K, M, G or T makes GiB of. */
+bool command_is_memory(const char *name, size_t length);
+double command_memory_suffix(char c);
+
 /* The unit that the word is by itself, as a name may be: "tok/s"; or NULL. */
 const struct command_unit *command_line_unit(const struct command_line *line, int t);
+/* "tokens per second": the unit of the three words that begin at `t`; or NULL. */
+const struct command_unit *command_line_per_second(const struct command_line *line, int t);
+
+/* --- subject.c --- */
+
+/* Whether what follows the word at `t` are settings: "Namespace(lr=0.1, …)", "config: {…}". */
+bool command_line_is_settings(const struct command_line *line, int t);
+/* Whether words from `t` on go on as a sentence does: "install 4 packages". */
+bool command_line_is_sentence(const struct command_line *line, int t);
+/* "32%|███": the share of a bar. */
+bool command_line_is_share(const struct command_line *line, int t);
+/* A bar of a training, by itself: others say what they are of, "Loading: 100%|███| 3/3 [00:01]". */
+bool command_line_is_lone_bar(const struct command_line *line);
+/* What all values of the line from the words at `t` on are of: "val_" of "Validation: loss 0.9", ""
+ * of "Train: loss 0.5". NULL = they say nothing of that. */
+const char *command_line_head(const struct command_line *line, int t);
+/* The same of words with these meanings. */
+const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings);
 
 /* '\0' = it is no mark */
 static inline char command_line_mark(const struct command_line *line, int t) {

@@ -119,6 +119,8 @@ void command_reading_release(struct command_reading *reading) {
     lab_mem_free(reading->ranks);
     command_forms_release(reading->forms);
     lab_mem_free(reading->table);
+    lab_mem_free(reading->cells);
+    command_names_release(reading->names);
     *reading = (struct command_reading){0};
 }
 
@@ -152,12 +154,13 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
     double step = command_progress_step(progress, &by_epoch);
     by_epoch |= !progress->has_step && !isnan(epoch);
     for (int i = 0; i < count; i++) {
-        struct command_value value = {command_pattern_name(pattern, i),
-                                      "",
-                                      values[i],
-                                      progress->has_step || isnan(epoch) ? step : epoch,
-                                      reading->rank,
-                                      by_epoch};
+        struct command_value value = {
+            command_names_spell(&reading->names, command_pattern_name(pattern, i)),
+            "",
+            values[i],
+            progress->has_step || isnan(epoch) ? step : epoch,
+            reading->rank,
+            by_epoch};
         if (!command_is_step(value.name))
             found(state, &value);
     }
@@ -170,12 +173,20 @@ static bool may_be_object(const char *line, size_t length) {
     return length > 0 && line[length - 1] == '}';
 }
 
+/* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; its bytes. */
+static size_t bar_before_object(const char *line, size_t length) {
+    const char *bracket = *line == '{' ? NULL : memmem(line, length, "]{", 2);
+    return bracket ? (size_t)(bracket + 1 - line) : 0;
+}
+
 /* The form that the line has, and its numbers; NULL = it says nothing. */
 static const struct command_form *form_of(struct command_reading *reading, const char *line,
                                           size_t length, bool object, bool printed, bool table,
                                           struct command_draft *draft) {
-    if (table && command_table_row(reading->table, draft, line, length))
+    if (table && command_table_row(reading->table, draft, line, length)) {
+        command_names_settle(&reading->names, draft);
         return &draft->form;
+    }
     const struct command_form *form =
         object || printed ? command_forms_find(reading->forms, line, length, draft->numbers) : NULL;
     if (form)
@@ -185,6 +196,7 @@ static const struct command_form *form_of(struct command_reading *reading, const
         return NULL;
     if (!is_object)
         command_printed_line(draft, line, length);
+    command_names_settle(&reading->names, draft);
     if (is_object == object) /* one that isn't whole may be so with other numbers */
         command_forms_keep(&reading->forms, draft, line, length);
     return &draft->form;
@@ -195,12 +207,19 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
     bool matched = false, object = reader->json && may_be_object(line, length),
          printed = reader->printed && command_line_is_candidate(line, length);
     bool table = reader->printed && reading->table;
+    bool cells = reading->cells;
+    if (reader->printed && (*line == '|' || cells) &&
+        command_cells_line(reading, line, length, found, state))
+        return true;
     if (!object && !printed && !table && reader->pattern_count == 0)
-        return false;
+        return cells;
     struct command_draft draft; /* large: nothing of it is set before it is used */
     size_t label = command_rank_label(line, length, &reading->rank);
     line += label;
     length -= label;
+    size_t bar = object ? bar_before_object(line, length) : 0;
+    line += bar;
+    length -= bar;
     const struct command_form *form =
         form_of(reading, line, length, object, printed, table, &draft);
     if (printed && form->count == 0)
@@ -215,7 +234,8 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
         reading->matched |= UINT64_C(1) << i;
         matched = true;
     }
-    return matched || (form && command_form_apply(form, draft.numbers, reading, found, state));
+    return matched || (form && command_form_apply(form, draft.numbers, reading, found, state)) ||
+           cells;
 }
 
 /* --- lines of a stream --- */

@@ -40,12 +40,20 @@ static int take_digits(struct parse *p) {
 
 /* Groups of three digits with commas between them. */
 static void take_groups(struct parse *p) {
-    while (peek(p, 0) == ',' && is_digit(peek(p, 1)) && is_digit(peek(p, 2)) &&
+    while (p->count > 0 && peek(p, 0) == ',' && is_digit(peek(p, 1)) && is_digit(peek(p, 2)) &&
            is_digit(peek(p, 3)) && !is_digit(peek(p, 4))) {
         p->at++;
         take_digits(p);
         p->grouped = true;
     }
+}
+
+/* "1,5,7" */
+static bool is_listed(const struct parse *p) {
+    int after = 1;
+    while (is_digit(peek(p, after)))
+        after++;
+    return peek(p, after) == ',' && is_digit(peek(p, after + 1));
 }
 
 static void take_exponent(struct parse *p) {
@@ -65,6 +73,13 @@ static bool take_number(struct parse *p, enum command_groups groups) {
         take_groups(p);
     if (groups == COMMAND_GROUPED && !p->grouped)
         return false;
+    if (groups == COMMAND_COMMA && peek(p, 0) == '.' && is_digit(peek(p, 1)))
+        return false;
+    if (groups == COMMAND_COMMA && !p->grouped && p->some && peek(p, 0) == ',' &&
+        is_digit(peek(p, 1)) && !is_listed(p)) {
+        p->at++;
+        p->exponent = -take_digits(p);
+    }
     if (peek(p, 0) == '.' && (p->some || is_digit(peek(p, 1)))) {
         p->at++;
         p->exponent = -take_digits(p);
@@ -104,8 +119,8 @@ static double convert(const struct parse *p, const char *start) {
     char text[NUMBER_MAX + 1];
     size_t count = 0;
     for (const char *c = start; c < p->at; c++)
-        if (*c != ',')
-            text[count++] = *c;
+        if (*c != ',' || !p->grouped)
+            text[count++] = (char)(*c == ',' ? '.' : *c);
     text[count] = '\0';
     return strtod(text, NULL);
 }
@@ -137,7 +152,8 @@ static size_t plain_number(const char *line, size_t length, size_t place, double
 
 size_t command_number(const char *line, size_t length, size_t place, enum command_groups groups,
                       double *ret_value) {
-    size_t plain = groups == COMMAND_GROUPED ? place : plain_number(line, length, place, ret_value);
+    bool slow = groups == COMMAND_GROUPED || groups == COMMAND_COMMA;
+    size_t plain = slow ? place : plain_number(line, length, place, ret_value);
     if (plain > place)
         return plain;
     const char *start = line + place;

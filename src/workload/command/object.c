@@ -124,9 +124,11 @@ static bool take_word(struct object *object, size_t name_length, int depth, bool
     return take(object, ')');
 }
 
-/* What a key counts. */
+/* What a key counts; 0 = nothing: those that begin with '_' are of a tracker, such as wandb's
+ * _timestamp. */
 static unsigned kind_of(const char *name) {
     return command_is_step(name)         ? COMMAND_IS_STEP
+           : *name == '_'                ? 0
            : command_is_epoch(name)      ? COMMAND_IS_EPOCH | COMMAND_IS_VALUE
            : lab_str_equal(name, "rank") ? COMMAND_IS_RANK | COMMAND_IS_VALUE
                                          : COMMAND_IS_VALUE;
@@ -140,9 +142,10 @@ static bool take_number(struct object *object, bool named) {
     if (end == object->place)
         return false;
     int number = command_draft_number(object->draft, object->place, end, value);
-    if (named && number >= 0)
-        command_draft_add(object->draft, &(struct command_field){object->name, "", 1, number, -1,
-                                                                 kind_of(object->name)});
+    unsigned kind = named && number >= 0 ? kind_of(object->name) : 0;
+    if (kind)
+        command_draft_add(object->draft,
+                          &(struct command_field){object->name, "", 1, number, -1, kind});
     object->place = end;
     return true;
 }

@@ -27,7 +27,6 @@
 
 #define NAME_WORDS 5
 #define NAME_BYTES 96
-#define HEAD_WORDS 8
 
 struct item { /* a number, and what stands around it */
     double scale;
@@ -97,11 +96,18 @@ static int take_unit_before(const struct command_line *line, int t, struct item 
 
 /* --- names --- */
 
+/* "--lr 0.1", "/runs/epoch=3": an option of a command, the path of a file. */
+static bool is_argument(const struct command_line *line, int t) {
+    char mark = line->tokens[t].attached ? command_line_mark(line, t - 1) : '\0';
+    return (mark == '-' && command_line_mark(line, t - 2) == '-' && line->tokens[t - 1].attached) ||
+           (mark == '/' && !command_line_is(line, t - 2, COMMAND_NUMBER));
+}
+
 /* Whether a word may be of a name: not the unit of the number before it. */
 static bool is_name(const struct command_line *line, int t) {
     return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) &&
            !(command_line_is(line, t - 1, COMMAND_NUMBER) && line->tokens[t].attached) &&
-           command_line_suffix(line, t) == 0;
+           command_line_suffix(line, t) == 0 && !is_argument(line, t);
 }
 
 static unsigned meaning_at(const struct command_line *line, int t) {
@@ -148,8 +154,9 @@ static void take_name(const struct command_line *line, int t, struct item *item)
  * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
 static bool is_known(const struct command_line *line, const struct item *item) {
     for (int i = 0; i < item->words && !item->name; i++) {
-        unsigned next = i + 1 < item->words ? meaning_at(line, item->first + i + 1) : 0;
-        if (meaning_at(line, item->first + i) & COMMAND_KNOWN && !(next & COMMAND_SETTING) &&
+        unsigned next = i + 1 < item->words ? meaning_at(line, item->first + i + 1) : 0,
+                 known = item->marked ? COMMAND_KNOWN | COMMAND_MARKED : COMMAND_KNOWN;
+        if (meaning_at(line, item->first + i) & known && !(next & COMMAND_SETTING) &&
             (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE))
             return true;
     }
@@ -221,10 +228,13 @@ static void look_before(const struct command_line *line, int number, struct item
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }
 
-/* "tok/s: 1000" is named as "1000 tok/s" is. */
+/* "tok/s: 1000" and "tokens per second: 1000" are named as "1000 tok/s" is. */
 static void look_at_name(const struct command_line *line, struct item *item) {
-    const struct command_unit *unit =
-        item->words == 1 && !item->name ? command_line_unit(line, item->first) : NULL;
+    const struct command_unit *unit = item->name || item->words == 0 ? NULL
+                                      : item->words == 1 ? command_line_unit(line, item->first)
+                                      : item->words == 3
+                                          ? command_line_per_second(line, item->first)
+                                          : NULL;
     if (!unit || !unit->name)
         return;
     item->name = unit->name;
@@ -243,13 +253,9 @@ static bool follows(const struct command_line *line, int t, char mark) {
 static bool is_of_date(const struct command_line *line, const struct item *item) {
     int t = item->next;
     return follows(line, t, ':') || (follows(line, t, '-') && follows(line, t + 2, '-')) ||
-           (item->of >= 0 && (command_line_mark(line, t) == '/' || follows(line, t + 1, ':')));
-}
-
-/* "32%|███" */
-static bool is_share(const struct command_line *line, int t) {
-    return command_line_is(line, t, COMMAND_NUMBER) && command_line_mark(line, t + 1) == '%' &&
-           command_line_mark(line, t + 2) == '|' && line->tokens[t + 2].attached;
+           (item->of >= 0 &&
+            (command_line_mark(line, t) == '/' ||
+             (command_line_is(line, t, COMMAND_NUMBER) && follows(line, t + 1, ':'))));
 }
 
 /* "| 55.1% bf16 MFU |", "| 45.7 ms |" */
@@ -267,24 +273,42 @@ static void take_name_after(const struct command_line *line, struct item *item) 
     }
 }
 
+/* "3.2K", and "2400M" of memory */
+static void take_suffix(const struct command_line *line, struct item *item) {
+    double suffix = command_line_suffix(line, item->next);
+    if (suffix == 0)
+        return;
+    char letter = line->text[line->tokens[item->next++].start];
+    bool memory = false;
+    for (int i = 0; i < item->words && !item->name && !is_unit(line, item->next); i++)
+        memory |= meaning_at(line, item->first + i) & COMMAND_MEMORY;
+    memory &= command_memory_suffix(letter) > 0;
+    item->scale *= memory ? command_memory_suffix(letter) : suffix;
+    item->unit = memory ? "GiB" : item->unit;
+}
+
 /* A unit that is attached or known, and the name that comes with it: "45ms", "358383 tok/s",
  * "55.1% bf16 MFU". False: it is no number after all, such as 3rd, or the share of a bar. */
 static bool look_after(const struct command_line *line, struct item *item) {
-    double suffix = command_line_suffix(line, item->next);
-    if (suffix > 0) {
-        item->scale *= suffix;
-        item->next++;
-    }
+    take_suffix(line, item);
     int t = item->next;
     if (t >= line->count)
         return true;
     const struct command_token *token = &line->tokens[t];
+    const struct command_unit *rate = command_line_per_second(line, t);
+    if (rate && rate->name) {
+        item->name = item->words > 0 ? item->name : rate->name;
+        item->words = item->words > 0 ? item->words : 1;
+        item->unit = rate->unit;
+        item->next += 3;
+        return true;
+    }
     item->counts = item->token == 0 && token->attached && is_word(line, t, "it") &&
                    command_line_mark(line, t + 1) == '[';
     if (!is_unit(line, t))
         return token->kind != COMMAND_WORD || !token->attached || item->counts;
     const struct command_unit *unit = token->unit;
-    if (!unit->unit || is_share(line, t - 1))
+    if (!unit->unit || command_line_is_share(line, t - 1))
         return false;
     item->next++;
     item->unit = unit->unit;
@@ -341,12 +365,30 @@ static bool begins_with_per(const struct command_line *line, const struct item *
            (word->end - word->start == 3 || line->text[word->start + 3] == '_');
 }
 
+/* "Total steps: 1000" */
+static bool is_setting(const struct command_line *line, const struct item *item) {
+    static const char *const words[] = {"total", "num", "max", "warmup"};
+    const struct command_token *word = &line->tokens[item->first];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == word->end - word->start &&
+            strncasecmp(words[i], line->text + word->start, strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
 /* "step", "global step", "train epoch"; not "time per step". */
 static bool counts(const struct command_line *line, const struct item *item, unsigned whole,
                    unsigned last) {
     if (item->words == 1)
         return meaning(line, item) & whole;
-    return item->words == 2 && meaning(line, item) & last && !begins_with_per(line, item);
+    return item->words == 2 && meaning(line, item) & last && !begins_with_per(line, item) &&
+           !is_setting(line, item);
+}
+
+/* "epochs: 3" by itself is a setting. */
+static unsigned named(const struct command_line *line, const struct item *item) {
+    const struct command_token *word = &line->tokens[item->first + item->words - 1];
+    return (line->text[word->end - 1] | 0x20) == 's' ? 0 : COMMAND_IS_NAMED;
 }
 
 /* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
@@ -368,59 +410,61 @@ static bool is_pair(const struct command_line *line, int t) {
            command_line_is(line, 3, COMMAND_NUMBER) && command_line_mark(line, 4) == ']';
 }
 
+/* "[1/25][100/1583]": the first is an epoch. */
+static bool is_double_bar(const struct command_line *line, const struct item *item) {
+    return item->token == 1 && item->of == 3 && command_line_mark(line, 0) == '[' &&
+           command_line_mark(line, 4) == ']' && command_line_mark(line, 5) == '[' &&
+           command_line_is(line, 6, COMMAND_NUMBER) && command_line_mark(line, 7) == '/';
+}
+
+/* "200:  learn: 0.6": a step that begins the line. */
+static bool is_leading(const struct command_line *line, const struct item *item) {
+    return item->token == 0 && item->of < 0 && command_line_mark(line, 1) == ':' &&
+           command_line_is(line, 2, COMMAND_WORD) && !line->tokens[2].attached &&
+           command_line_mark(line, 3) == ':';
+}
+
+/* "install 4 packages", "was not in top 1", "as top 1"; of a known name "loss of 4 packets". */
+static bool is_of_sentence(const struct command_line *line, const struct item *item, bool known) {
+    if (item->marked || item->name || item->words == 0)
+        return false;
+    int end = item->first + item->words;
+    if (known)
+        return end < item->token && meaning_at(line, end) & COMMAND_IS &&
+               command_line_is_sentence(line, item->next);
+    if (command_line_is(line, item->first - 1, COMMAND_WORD) &&
+        meaning_at(line, item->first - 1) & COMMAND_PROSE)
+        return true;
+    for (int t = item->first; t < end; t++)
+        if (meaning_at(line, t) & COMMAND_IS)
+            return true;
+    return end == item->token && command_line_is_sentence(line, item->next);
+}
+
 static unsigned judge(const struct command_line *line, const struct item *item) {
     bool per = item->words > 1 && is_word(line, item->first + item->words - 2, "per");
-    bool named = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
-                 !(!item->name && meaning_at(line, item->first) & COMMAND_SAYS);
     unsigned known = is_known(line, item) ? COMMAND_IS_KNOWN : 0;
+    bool is_value = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
+                    !(!item->name && meaning_at(line, item->first) & COMMAND_SAYS) &&
+                    !is_of_sentence(line, item, known);
     if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
-        return COMMAND_IS_EPOCH | COMMAND_IS_NAMED;
+        return COMMAND_IS_EPOCH | named(line, item);
     if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
-        return COMMAND_IS_STEP | COMMAND_IS_NAMED;
-    if (is_pair(line, item->token))
+        return COMMAND_IS_STEP | named(line, item);
+    if (is_pair(line, item->token) || is_double_bar(line, item))
         return COMMAND_IS_EPOCH;
     if (item->percents || item->ends)
         return COMMAND_IS_PART | (item->percents ? 0 : COMMAND_IS_ENDING);
     if (is_bar(item) || (item->token == 3 && is_pair(line, 1)))
         return COMMAND_IS_STEP;
-    if (item->words == 0 && is_alone(line, item->token))
+    if (item->words == 0 && (is_alone(line, item->token) || is_leading(line, item)))
         return COMMAND_IS_STEP | COMMAND_IS_WHOLE;
-    if (item->of >= 0)
-        return named && known ? known | COMMAND_IS_VALUE | COMMAND_IS_SHARE : 0;
-    return named ? known | COMMAND_IS_VALUE : 0;
+    if (!is_value)
+        return 0;
+    return known | COMMAND_IS_VALUE | (item->of >= 0 && !*item->unit ? COMMAND_IS_SHARE : 0);
 }
 
 /* --- what a line is about --- */
-
-static const char *head_of(const struct command_line *line, int first, unsigned meanings) {
-    for (; !(meaning_at(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
-        continue;
-    char letter = (char)tolower((unsigned char)line->text[line->tokens[first].start]);
-    return !(meanings & COMMAND_EVALUATION) ? ""
-           : letter == 't'                  ? "test_"
-           : letter == 'e'                  ? "eval_"
-                                            : "val_";
-}
-
-/* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
- * loss at iteration 20 |": words that stand for all that follows. NULL = those at `t` are none. */
-static const char *head_at(const struct command_line *line, int t) {
-    unsigned all = 0, last = 0;
-    int end = t;
-    for (; end < t + HEAD_WORDS; end++) {
-        bool counted =
-            command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
-        if (!command_line_is(line, end, COMMAND_WORD) && !counted)
-            break;
-        last = counted ? 0 : meaning_at(line, end);
-        all |= last;
-    }
-    char mark = command_line_mark(line, end);
-    bool number = command_line_is(line, end + 1, COMMAND_NUMBER) && !is_share(line, end + 1);
-    bool closed = (mark == ':' && !number) || mark == ']' || mark == ')' || mark == '|' ||
-                  (mark == '-' && !line->tokens[end].attached);
-    return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING) ? head_of(line, t, all) : NULL;
-}
 
 static unsigned meanings_of(const struct command_line *line, const struct item *item) {
     unsigned all = 0;
@@ -452,6 +496,22 @@ static const char *join_name(const struct command_line *line, const struct item 
 
 /* --- a line --- */
 
+/* "eval epoch: 1, loss: 0.5", "eval metrics after step: 50"; batches of an evaluation are no steps
+ * of the training: "[Eval batch=10/10]". */
+static void take_head(const struct command_line *line, const struct item *item, const char **head,
+                      unsigned *kind) {
+    int first = item->first;
+    unsigned all = 0;
+    while (command_line_is(line, first - 1, COMMAND_WORD))
+        first--;
+    for (int t = first; t < item->first + item->words; t++)
+        all |= meaning_at(line, t) & (COMMAND_EVALUATION | COMMAND_TRAINING);
+    if (all)
+        *head = command_line_head_of(line, first, all);
+    if (all & COMMAND_EVALUATION && item->of >= 0 && *kind & COMMAND_IS_STEP)
+        *kind = 0;
+}
+
 /* Its numbers; `places` says which a token is. A form doesn't last where what a number begins with
  * could make it part of a word: "x/+5". */
 static void take_numbers(struct command_draft *draft, const struct command_line *line,
@@ -480,19 +540,6 @@ static void look_at_pair(const struct command_line *line, const struct item *bef
         earlier->kind |= COMMAND_IS_WHOLE;
 }
 
-/* A bar that isn't of a training says what it is of: "Loading: 100%|███| 3/3 [00:01, 2it/s]". */
-static bool is_lone_bar(const struct command_line *line) {
-    int t = 0;
-    unsigned all = 0;
-    for (; command_line_is(line, t, COMMAND_WORD); t++)
-        all |= meaning_at(line, t);
-    bool known = t == 0 || all & (COMMAND_TRAINING | COMMAND_STEP | COMMAND_EPOCH);
-    t += command_line_mark(line, t) == ':';
-    return known && command_line_is(line, t, COMMAND_NUMBER) &&
-           ((command_line_mark(line, t + 1) == '%' && command_line_mark(line, t + 2) == '|') ||
-            (t == 0 && is_word(line, 1, "it") && command_line_mark(line, 2) == '['));
-}
-
 /* Nothing is kept of a line that neither counts by a name nor has a known one. */
 static void finish(struct command_draft *draft, const struct command_line *line) {
     struct command_form *form = &draft->form;
@@ -505,7 +552,7 @@ static void finish(struct command_draft *draft, const struct command_line *line)
     }
     if (all & (COMMAND_IS_KNOWN | COMMAND_IS_NAMED))
         return;
-    form->bar = rate && all & COMMAND_IS_STEP && is_lone_bar(line);
+    form->bar = rate && all & COMMAND_IS_STEP && command_line_is_lone_bar(line);
     form->count = form->bar ? form->count : 0;
 }
 
@@ -514,12 +561,14 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     struct item item, before = {.next = -1};
     int places[COMMAND_TOKENS_MAX];
     const char *head = "", *other;
-    command_draft_begin(draft, COMMAND_EITHER);
     command_line_cut(&line, text, length);
+    command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
     for (int t = 0; t < line.count; t++) {
         char name[NAME_BYTES];
-        if (command_line_is(&line, t, COMMAND_WORD) && (other = head_at(&line, t))) {
+        if (command_line_is(&line, t, COMMAND_WORD) && command_line_is_settings(&line, t))
+            break;
+        if (command_line_is(&line, t, COMMAND_WORD) && (other = command_line_head(&line, t))) {
             head = other;
             draft->form.evaluation |= *head != '\0';
         }
@@ -527,8 +576,8 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             continue;
         t = item.next - 1;
         unsigned kind = judge(&line, &item);
-        if (kind & COMMAND_IS_NAMED && meanings_of(&line, &item)) /* "eval epoch: 1, loss: 0.5" */
-            head = head_of(&line, item.first, meanings_of(&line, &item));
+        if (kind & COMMAND_IS_NAMED)
+            take_head(&line, &item, &head, &kind);
         if (draft->form.count > 0)
             look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
         struct command_field field = {kind & COMMAND_IS_VALUE ? join_name(&line, &item, head, name)

@@ -5,10 +5,13 @@
  *   [rank1]: …   [default0]:…          torchrun (--tee, --redirects), PyTorch's own messages
  *   [Rank 0] …   [rank: 1] …           accelerate, Lightning; DeepSpeed, behind other brackets
  *   rank 1 | …   Rank 0: …             programs
+ *   worker 1: …  GPU 0 | …             those, where the line counts steps behind it
  *   [1,0]<stdout>:…                    mpirun --tag-output; 5.0: [prterun-host-123@1,0]<stdout>:
  *   0: …                               srun --label
  *   [0] …                              MPICH's -prepend-rank
  *   worker-1: …                        pdsh (DeepSpeed): a host, which has no rank of its own
+ *   (RayTrainWorker pid=12, ip=…) …    Ray: nor has a process
+ *   Nov 18 04:12:33 host prog[12]: …   syslog, journalctl: nor this; an ISO time is the same
  *
  * "0: " and "[0]" could be an epoch or a step as well. They are labels only where the rest of the
  * line can do without them: it is an object, or begins with a word that counts steps or epochs and
@@ -109,24 +112,6 @@ static bool take_bare(struct cursor *cursor, int *ret_rank) {
     return true;
 }
 
-/* "[1,0]<stdout>:", "[prterun-host-123@1,0]<stdout>: " */
-static bool take_mpirun(struct cursor *cursor, int *ret_rank) {
-    struct cursor next = *cursor;
-    if (!take(&next, "["))
-        return false;
-    size_t left = (size_t)(next.end - next.at);
-    const char *close = memchr(next.at, ']', left < 128 ? left : 128);
-    const char *comma = close ? memrchr(next.at, ',', (size_t)(close - next.at)) : NULL;
-    if (!comma)
-        return false;
-    next.at = comma + 1;
-    if (!take_rank(&next, ret_rank) || !take(&next, "]") ||
-        !(take_text(&next, "<stdout>:") || take_text(&next, "<stderr>:")))
-        return false;
-    *cursor = next;
-    return true;
-}
-
 /* Whether the rest is an object or counts by a name: the number before it is neither then. */
 static bool can_do_without(struct cursor rest) {
     static const char *const words[] = {"epoch",       "iteration",  "iter", "global step",
@@ -145,6 +130,38 @@ static bool can_do_without(struct cursor rest) {
             return true;
     }
     return false;
+}
+
+/* "worker 1: step 5", "GPU 0 | step 5" */
+static bool take_worker(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    size_t left = (size_t)(next.end - next.at);
+    const char *blank = memchr(next.at, ' ', left < 12 ? left : 12);
+    if (!blank || !take_named(&next, ret_rank) || next.at < blank)
+        return false;
+    skip_blanks(&next);
+    if (!take(&next, "|:") || !can_do_without(next))
+        return false;
+    *cursor = next;
+    return true;
+}
+
+/* "[1,0]<stdout>:", "[prterun-host-123@1,0]<stdout>: " */
+static bool take_mpirun(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    if (!take(&next, "["))
+        return false;
+    size_t left = (size_t)(next.end - next.at);
+    const char *close = memchr(next.at, ']', left < 128 ? left : 128);
+    const char *comma = close ? memrchr(next.at, ',', (size_t)(close - next.at)) : NULL;
+    if (!comma)
+        return false;
+    next.at = comma + 1;
+    if (!take_rank(&next, ret_rank) || !take(&next, "]") ||
+        !(take_text(&next, "<stdout>:") || take_text(&next, "<stderr>:")))
+        return false;
+    *cursor = next;
+    return true;
 }
 
 /* "0: ", " 3: ", "[0] " */
@@ -169,6 +186,15 @@ static bool take_label(struct cursor *cursor, int *ret_rank) {
     case 'r':
     case 'R':
         return take_bare(cursor, ret_rank);
+    case 'w':
+    case 'W':
+    case 'g':
+    case 'G':
+    case 'p':
+    case 'P':
+    case 't':
+    case 'T':
+        return take_worker(cursor, ret_rank);
     default:
         return take_number_label(cursor, ret_rank);
     }
@@ -186,6 +212,79 @@ static bool skip_host(struct cursor *cursor) {
     if (!digit || !take(&next, ":") || !take(&next, " "))
         return false;
     *cursor = next;
+    return true;
+}
+
+/* "(RayTrainWorker pid=12, ip=10.0.0.3) " */
+static bool skip_process(struct cursor *cursor) {
+    struct cursor next = *cursor;
+    size_t left = (size_t)(next.end - next.at);
+    const char *close = take(&next, "(") ? memchr(next.at, ')', left < 128 ? left - 1 : 127) : NULL;
+    if (!close || !memmem(next.at, (size_t)(close - next.at), " pid=", 5))
+        return false;
+    next.at = close + 1;
+    skip_blanks(&next);
+    *cursor = next;
+    return true;
+}
+
+/* Of digits and these. */
+static bool skip_digits(struct cursor *cursor, const char *and) {
+    const char *start = cursor->at;
+    while (isdigit((unsigned char)here(cursor)) || (here(cursor) && strchr(and, here(cursor))))
+        cursor->at++;
+    return cursor->at > start;
+}
+
+/* "Nov 18 04:12:33 " */
+static bool skip_month(struct cursor *cursor) {
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct cursor next = *cursor;
+    bool month = false;
+    if (next.end - next.at < 16 || next.at[3] != ' ' || next.at[6] != ' ' || next.at[9] != ':')
+        return false;
+    for (size_t i = 0; i < sizeof months / sizeof *months; i++)
+        month |= memcmp(next.at, months[i], 3) == 0;
+    next.at += 4;
+    skip_blanks(&next);
+    if (!month || !skip_digits(&next, "") || !take(&next, " ") || !skip_digits(&next, ":."))
+        return false;
+    skip_blanks(&next);
+    *cursor = next;
+    return true;
+}
+
+/* "host prog[123]: " */
+static bool skip_tag(struct cursor *cursor) {
+    struct cursor next = *cursor;
+    for (int word = 0; word < 2; word++) {
+        const char *start = next.at;
+        while (here(&next) && !strchr(" [:", here(&next)))
+            next.at++;
+        if (next.at == start || (word == 0 && !take(&next, " ")))
+            return false;
+    }
+    if (!take(&next, "[") || !skip_digits(&next, "") || !take(&next, "]") || !take(&next, ":"))
+        return false;
+    skip_blanks(&next);
+    *cursor = next;
+    return true;
+}
+
+/* What syslog or Ray puts before each line. */
+static bool skip_head(struct cursor *cursor) {
+    struct cursor next = *cursor;
+    if (here(cursor) == '(')
+        return skip_process(cursor);
+    if (isdigit((unsigned char)here(&next)) && next.end - next.at > 20 && next.at[10] == 'T' &&
+        skip_digits(&next, DATE_MARKS) && take(&next, " ") && skip_tag(&next)) {
+        *cursor = next;
+        return true;
+    }
+    if (!skip_month(cursor))
+        return false;
+    skip_tag(cursor);
     return true;
 }
 
@@ -216,9 +315,10 @@ static bool skip_logging(struct cursor *cursor) {
 
 /* The label's end; NULL = the line has none. */
 static const char *find_end(struct cursor cursor, int *rank) {
+    const char *head = skip_head(&cursor) ? cursor.at : NULL;
     struct cursor host = cursor;
     if (!command_is_word(here(&cursor)) && !strchr("[(<", here(&cursor)))
-        return NULL;
+        return head;
     if (take_label(&cursor, rank))
         return cursor.at;
     if (skip_host(&host)) {
@@ -231,7 +331,8 @@ static const char *find_end(struct cursor cursor, int *rank) {
     while (skip_logging(&cursor))
         if (take_bracket(&cursor, rank))
             return cursor.at;
-    return NULL;
+    *rank = -1;
+    return head;
 }
 
 size_t command_rank_label(const char *line, size_t length, int *ret_rank) {

@@ -57,7 +57,8 @@ bool command_table_head(struct command_table **table, const char *text, size_t l
         bool counts = command_is_epoch(name) || command_is_step(name);
         if (counts != (head.count == 1))
             return false;
-        known |= !counts && command_line_is_candidate(name, end - place);
+        known |= !counts && (command_line_is_candidate(name, end - place) ||
+                             command_is_memory(name, end - place));
     }
     if (!known || head.count < COLUMNS_MIN)
         return false;
@@ -86,8 +87,11 @@ static bool take_cell(const char *name, struct command_draft *draft, const char 
         field.of = command_draft_number(draft, at + 1, end, of);
         at = end;
     }
+    bool memory =
+        at < end && command_memory_suffix(text[at]) > 0 && command_is_memory(name, strlen(name));
+    field.unit = memory ? "GiB" : "";
     if (at < end && command_suffix(text[at]) > 0)
-        field.scale = command_suffix(text[at++]);
+        field.scale = memory ? command_memory_suffix(text[at++]) : command_suffix(text[at++]);
     at += at < end && text[at] == ':';
     return at == end && command_draft_add(draft, &field);
 }

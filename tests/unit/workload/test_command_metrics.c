@@ -223,7 +223,7 @@ LAB_TEST(well_known_trainers_are_read) {
         {NULL},
         {"[05/01 10:00:00 d2.utils.events]:  eta: 1 day, 2:03:04  iter: 19  total_loss: 5.1  "
          "max_mem: 5000M",
-         "total_loss=5.1@19 max_mem=5000000000@19"},
+         "total_loss=5.1@19 max_mem=4.8828125GiB@19"},
         {NULL},
         {"05/01 10:00:00 - mmengine - INFO - Epoch(train)  [2][  50/3000]  lr: 1e-03  loss: 2.3",
          "lr=0.001@3050 loss=2.3@3050"},
@@ -275,13 +275,157 @@ LAB_TEST(well_known_trainers_are_read) {
         {NULL},
         {"      Epoch    GPU_mem   box_loss       Size", ""},
         {"      1/100      3.51G      1.234        640: 100%|███| 10/10 [00:05<00:00,  1.90it/s]",
-         "gpu_mem=3510000000@e1 box_loss=1.234@e1 size=640@e1 epoch=1@e1"},
+         "gpu_mem=3.51GiB@e1 box_loss=1.234@e1 size=640@e1 epoch=1@e1"},
         {NULL},
         {"step,loss,lr", ""},
         {"10,2.5,1e-3", "loss=2.5@10 lr=0.001@10"},
         {"the loss is 3", "loss=3@10"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given lines of more trainers, then they are read as well; each failed once. */
+LAB_TEST(more_trainers_are_read) {
+    static const char *const cases[][2] = {
+        /* a value and a reference; counts are shares; decimal commas */
+        {"step 5 loss 0.7/0.75 acc 12/14", "loss=0.7@5 acc=85.71428571%@5"},
+        {"step 6 mem 10.5/80.0 GB files 3/9", "mem=9.778887033GiB@6"},
+        {NULL},
+        {"step 7 loss=1,5, acc=0,532", "loss=1.5@7 acc=0.532@7"},
+        {"step 8 loss=1,234 size=1,5,7", "loss=1234@8 size=1@8"},
+        {"step 9 loss=1.5 gpus=0,1", "loss=1.5@9 gpus=0@9"},
+        {NULL},
+        /* memory without a unit, as YOLO prints it; modded-nanogpt */
+        {"step 5 gpu_mem 2400M seen 2M", "gpu_mem=2.34375GiB@5 seen=2000000@5"},
+        {"step:100/1395 val_loss:4.5 train_time:12345ms step_avg:123.45ms",
+         "val_loss=4.5@100 train_time=12345ms@100 step_avg=123.45ms@100"},
+        {NULL},
+        {"     Epoch   gpu_mem       box    labels", ""},
+        {"     0/299     2400M    0.1234        23",
+         "gpu_mem=2.34375GiB@e0 box=0.1234@e0 labels=23@e0 epoch=0@e0"},
+        {NULL},
+        /* one spelling, one unit */
+        {"step 5 Loss 1.2 acc 0.902", "loss=1.2@5 acc=0.902@5"},
+        {"{\"Loss\": 1.1, \"b\": 1, \"B\": 2}", "loss=1.1@5 b=1@5 B=2@5"},
+        {"step 6 acc 90.2%", "acc=0.902@6"},
+        {"acc: 9/10", "acc=0.9@6"},
+        {NULL},
+        {"Accuracy 90.2%", "accuracy=90.2%"},
+        {"accuracy: 0.902", "accuracy=90.2%"},
+        {NULL},
+        /* MaxText, Composer, OpenNMT, fairseq, wandb, mlx, a DCGAN, CatBoost, scikit-learn */
+        {"completed step: 5, seconds: 1.2, loss: 8.7", "seconds=1.2@5 loss=8.7@5"},
+        {"eval metrics after step: 50, loss=6.5", "eval_loss=6.5@50"},
+        {"[Eval batch=10/10] Eval on eval data:", ""},
+        {"\t Train loss/train/total: 10.9", "train_loss/train/total=10.9@50"},
+        {NULL},
+        {"train          Epoch   0:   12%|█▏  | 12/100 [00:10<01:10,  1.2ba/s, loss/train/total=2]",
+         "iterations_per_s=1.2iterations/s@12 loss/train/total=2@12"},
+        {NULL},
+        {"[2026-01-05 10:00:00,123 INFO] Step 50/1000; acc: 12.3; bsz: 345/ 298/ 5; 123/112 tok/s;"
+         "  12 sec;",
+         "acc=12.3@50 tokens_per_s=123tokens/s@50"},
+        {NULL},
+        {"2026-01-05 10:00:00 | INFO | train | epoch 001 | loss 12.3 | num_updates 500 | lr 6e-05",
+         "loss=12.3@500 lr=6e-05@500"},
+        {NULL},
+        {"{\"_step\": 5, \"loss\": 1.2, \"_timestamp\": 1712345678.1}", "loss=1.2@5"},
+        {"Iter 10: Tokens per second 500, It/sec 1.2",
+         "tokens_per_s=500tokens/s@10 iterations_per_s=1.2iterations/s@10"},
+        {"step 12 500 tokens per second", "tokens_per_s=500tokens/s@12"},
+        {NULL},
+        {"[1/25][100/1583]\tLoss_D: 0.5\tD(x): 0.8", "loss_d=0.5@100 d=0.8@100"},
+        {"[2/25][100/1583]\tLoss_D: 0.4\tD(x): 0.8", "loss_d=0.4@1683 d=0.8@1683"},
+        {NULL},
+        {"200:\tlearn: 0.64\ttest: 0.65\tbest: 0.66 (199)\ttotal: 25.3s\tremaining: 3m 5s",
+         "learn=0.64@200 test=0.65@200 best=0.66@200 total=25300ms@200"},
+        {NULL},
+        {"Iteration 1, loss = 0.69314718", "loss=0.69314718@1"},
+        {"Validation score: 0.912000", "validation_score=0.912@1"},
+        {"SPS: 1234", "sps=1234@1"},
+        {NULL},
+        /* a bar that no newline ended, and one that grows */
+        {" 20%|██   | 10/50 [1:00<4:00, 3.6s/it]{'loss': 0.12, 'epoch': 2.0}",
+         "loss=0.12@e2 epoch=2@e2"},
+        {NULL},
+        {"Epoch 0:  32%|███▏      | 600/1875 [00:05<00:10, 118.2it/s, loss=0.123]",
+         "iterations_per_s=118.2iterations/s@600 loss=0.123@600"},
+        {"Epoch 0:  64%|██████▍   | 1200/1875 [00:09<00:06, 118.3it/s, loss=0.1]",
+         "iterations_per_s=118.3iterations/s@1200 loss=0.1@1200"},
+        {" 32/100 [===>..........] - ETA: 4s - loss: 0.3", "loss=0.3@32"},
+        {" 64/100 [=======>......] - ETA: 2s - loss: 0.2", "loss=0.2@64"},
+        {NULL},
+        /* Stable-Baselines3: the step comes after the values */
+        {"| rollout/            |          |", ""},
+        {"|    ep_rew_mean      | 21.3     |", ""},
+        {"| time/               |          |", ""},
+        {"|    fps              | 1050     |", ""},
+        {"|    iterations       | 1        |", ""},
+        {"|    total_timesteps  | 2048     |", ""},
+        {"----------------------------------", "rollout/ep_rew_mean=21.3@2048 time/fps=1050@2048"},
+        {"| train/              |          |", ""},
+        {"|    loss             | -1e-3    |", ""},
+        {"loss 5", "train/loss=-0.001@2048 loss=5@2048"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given what programs print besides, then no value is read of it, though steps may be counted. */
+LAB_TEST(prose_and_settings_are_no_metrics) {
+    static const char *const lines[] = {
+        "Step 3: install 4 packages and 2 tools",
+        "Step 7 - download 3 files",
+        "Step 2/5 : RUN pip install torch==2.1.0",
+        "Perplexity of 12 was reported",
+        "The accuracy of 3 models was compared",
+        "loss of 4 packets detected",
+        "Loss functions: 3 available",
+        "We train for 3 epochs with batch size 32",
+        "Training for 3 epochs, 500 steps per epoch",
+        "Total steps: 1000, warmup steps: 100",
+        "Early stopping after 5 epochs without improvement",
+        "Resuming from step 500",
+        "Epoch 3, global step 500: 'val_loss' was not in top 1",
+        "KeyError: 'loss' at step 5",
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0",
+        /* settings */
+        "Namespace(lr=0.1, loss=2, epochs=3, step=5)",
+        "args: Namespace(lr=0.1, loss_weight=2, max_steps=5)",
+        "TrainConfig(epochs=3, loss=0.5, weight_decay=0.1)",
+        "Config: {'lr': 0.1, 'epochs': 3, 'loss_weight': 0.5}",
+        "python train.py --epochs 3 --loss-weight 0.5 --step 100 --lr 0.1",
+        "epochs: 3",
+        "loss_weight: 0.5",
+        "accuracy_threshold: 0.9",
+        "  Num Epochs = 3",
+        "  Total optimization steps = 375",
+        "AdamW (Parameter Group 0 lr: 0.001 weight_decay: 0.01)",
+        /* downloads, pip */
+        "model.safetensors: 100%|██████████| 548M/548M [00:05<00:00, 105MB/s]",
+        "Fetching 4 files: 100%|██████████| 4/4 [00:00<00:00, 12.0it/s]",
+        "Generating train split: 100%|██████| 36718/36718 [00:00<00:00, 500000.00 examples/s]",
+        " 12%|█▏        | 20.5M/170M [00:02<00:10, 13.0MB/s]",
+        "     ━━━━━━━━━━━━━━━━━━━━ 670.2/670.2 MB 1.9 MB/s eta 0:00:00",
+        "Requirement already satisfied: tqdm>=4.27 in /usr/lib/python3/dist-packages (4.66.1)",
+        /* warnings, tracebacks, tables of other programs */
+        "lr_scheduler.py:136: UserWarning: Detected call of `lr_scheduler.step()`. PyTorch 1.1.0",
+        "    loss = criterion(out, y) / 4",
+        "    for epoch in range(3): step(5)",
+        "ValueError: Expected input batch_size (32) to match target batch_size (16).",
+        "host:1234:1300 [0] NCCL INFO comm 0x5581 rank 0 nranks 2 cudaDev 0 busId 1000",
+        "| NVIDIA-SMI 535.104.05      Driver Version: 535.104.05   CUDA Version: 12.2     |",
+        "| N/A   31C    P0    61W / 400W |      4MiB / 81920MiB |      0%      Default |",
+        "top - 04:12:33 up 3 days,  2 users,  load average: 0.12, 0.34, 0.56",
+        "1 | loss  | MSELoss    | 0     ",
+        "`Trainer.fit` stopped: `max_epochs=3` reached.",
+        "Sanity Checking DataLoader 0: 100%|██████████| 2/2 [00:00<00:00,  5.00it/s]",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        lab_str_clear(&seen);
+        read_line(reader_of("{}"), lines[i]);
+        if (seen.length > 0)
+            fail_msg("%s: %s", lines[i], seen.text);
+    }
 }
 
 /* Given lines that differ in their numbers alone, then those are read as if each were the first. */
@@ -347,6 +491,17 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
         {"2026-01-05 10:00:00,123 - INFO - [rank1] step=10 loss=2.5", "r1:loss=2.5@10"},
         {"{\"rank\": 1, \"step\": 8, \"loss\": 2}", "r1:loss=2@8"},
         {"worker-1: [rank9]: step 3 loss 2", "r9:loss=2@3"},
+        {"worker 1: step 5 loss 1.2", "r1:loss=1.2@5"},
+        {"GPU 2 | step 5 loss 1.2", "r2:loss=1.2@5"},
+        /* syslog, Ray: no rank */
+        {"Nov 18 04:12:33 host prog[123]: [rank4]: step 5 loss 2", "r4:loss=2@5"},
+        {NULL},
+        {"Nov 18 04:12:33 host prog[123]: step 5 loss 1.2", "loss=1.2@5"},
+        {"Nov 18 04:12:33 train loss: 1.2", "train_loss=1.2@5"},
+        {"2026-11-18T04:12:33.123456+00:00 host prog[123]: {\"step\": 6, \"loss\": 2}", "loss=2@6"},
+        {"2026-11-18T04:12:33Z step 7 loss 1.2", "loss=1.2@7"},
+        {"(RayTrainWorker pid=12, ip=10.0.0.3) {'loss': 1.9, 'step': 8}", "loss=1.9@8"},
+        {"(RayTrainWorker pid=12) step 9 loss 1.2", "loss=1.2@9"},
         {NULL},
         {"worker-1: {'loss': 1.5, 'step': 3}", "loss=1.5@3"},
         {"config1: batch size 3", ""},

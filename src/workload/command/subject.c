@@ -1,0 +1,106 @@
+/*
+ * command/subject.c: what a line, or a part of it, is about: an evaluation ("Validation: loss
+ * 0.9"), settings ("Namespace(lr=0.1)"), or nothing measured ("Step 3: install 4 packages").
+ */
+#include "workload/command/line.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#define HEAD_WORDS 8
+
+static unsigned meaning_at(const struct command_line *line, int t) {
+    return line->tokens[t].meaning;
+}
+
+/* --- evaluations --- */
+
+bool command_line_is_share(const struct command_line *line, int t) {
+    return command_line_is(line, t, COMMAND_NUMBER) && command_line_mark(line, t + 1) == '%' &&
+           command_line_mark(line, t + 2) == '|' && line->tokens[t + 2].attached;
+}
+
+const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings) {
+    for (; !(meaning_at(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
+        continue;
+    char letter = (char)tolower((unsigned char)line->text[line->tokens[first].start]);
+    return !(meanings & COMMAND_EVALUATION) ? ""
+           : letter == 't'                  ? "test_"
+           : letter == 'e'                  ? "eval_"
+                                            : "val_";
+}
+
+/* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
+ * loss at iteration 20 |" */
+const char *command_line_head(const struct command_line *line, int t) {
+    unsigned all = 0, last = 0;
+    int end = t;
+    for (; end < t + HEAD_WORDS; end++) {
+        bool counted =
+            command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
+        if (!command_line_is(line, end, COMMAND_WORD) && !counted)
+            break;
+        last = counted ? 0 : meaning_at(line, end);
+        all |= last;
+    }
+    char mark = command_line_mark(line, end);
+    bool number =
+        command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
+    bool closed = (mark == ':' && !number) || mark == ']' || mark == ')' || mark == '|' ||
+                  (mark == '-' && !line->tokens[end].attached);
+    return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING)
+               ? command_line_head_of(line, t, all)
+               : NULL;
+}
+
+/* --- bars --- */
+
+bool command_line_is_lone_bar(const struct command_line *line) {
+    int t = 0;
+    unsigned all = 0;
+    for (; command_line_is(line, t, COMMAND_WORD); t++)
+        all |= meaning_at(line, t);
+    bool known = t == 0 || all & (COMMAND_TRAINING | COMMAND_STEP | COMMAND_EPOCH);
+    t += command_line_mark(line, t) == ':';
+    return known && command_line_is(line, t, COMMAND_NUMBER) &&
+           ((command_line_mark(line, t + 1) == '%' && command_line_mark(line, t + 2) == '|') ||
+            (t == 0 && command_line_is(line, 1, COMMAND_WORD) &&
+             line->tokens[1].end - line->tokens[1].start == 2 &&
+             memcmp(line->text + line->tokens[1].start, "it", 2) == 0 &&
+             command_line_mark(line, 2) == '['));
+}
+
+/* --- settings --- */
+
+/* "TrainConfig", "TrainingArguments" */
+static bool ends_as_settings(const struct command_line *line, int t) {
+    static const char *const endings[] = {"config",    "args",     "arguments", "params",
+                                          "namespace", "settings", "options"};
+    const char *end = line->text + line->tokens[t].end;
+    size_t length = line->tokens[t].end - line->tokens[t].start;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length >= ending && strncasecmp(end - ending, endings[i], ending) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool command_line_is_settings(const struct command_line *line, int t) {
+    char mark = command_line_mark(line, t + 1);
+    if (mark == '(' && line->tokens[t + 1].attached)
+        return ends_as_settings(line, t);
+    return meaning_at(line, t) & COMMAND_CONFIG && (mark == ':' || mark == '=') &&
+           t + 2 < line->count && !command_line_is(line, t + 2, COMMAND_NUMBER);
+}
+
+/* --- sentences --- */
+
+bool command_line_is_sentence(const struct command_line *line, int t) {
+    int first = t;
+    for (; command_line_is(line, t, COMMAND_WORD) && !line->tokens[t].attached; t++)
+        if (t > first && meaning_at(line, t) & (COMMAND_IS | COMMAND_PROSE))
+            return true;
+    return t > first && (t == line->count || (command_line_mark(line, t) == '.'));
+}
