@@ -15,6 +15,7 @@
 #define MADE_MAX     200 /* patterns that are made in all */
 #define LINE_BYTES   160 /* of a longer one only these are shown, and no pattern is made */
 #define NAMES_MOST   4
+#define MARKS_MOST   3 /* between a name and its number: "->" */
 #define WORTH_SHOWN  3 /* "loss: 3" or "x 1.5", not "5 files" */
 #define WORTH_MARKED 3 /* ':' or '=' before it */
 #define WORTH_BROKEN 3 /* a fraction */
@@ -65,11 +66,30 @@ static bool is_plain(const struct command_line *line, int t) {
            !command_line_is(line, t - 1, COMMAND_NUMBER);
 }
 
-/* The token of the number's name: the word before it, or before a ':' or '='; -1 = it has none. */
+/* "iteration no. 4", "sample number 4" */
+static bool is_ordinal(const struct command_line *line, int t) {
+    static const char *const words[] = {"no", "nr", "num", "number"};
+    if (!command_line_is(line, t, COMMAND_WORD))
+        return false;
+    const struct command_token *token = &line->tokens[t];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == token->end - token->start &&
+            strncasecmp(words[i], line->text + token->start, strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The token of the number's name: the word before it, or before a ':', '=', "->" or "no."; -1 = it
+ * has none. */
 static int name_of(const struct command_line *line, int t, bool *ret_marked) {
-    char mark = command_line_mark(line, t - 1);
-    *ret_marked = mark == ':' || mark == '=';
-    int word = t - 1 - *ret_marked;
+    int word = t - 1;
+    *ret_marked = false;
+    for (; word >= t - MARKS_MOST && command_line_is(line, word, COMMAND_MARK); word--) {
+        if (!strchr(":=->~.#", command_line_mark(line, word)))
+            return -1;
+        *ret_marked |= command_line_mark(line, word) != '.' && command_line_mark(line, word) != '#';
+    }
+    word -= is_ordinal(line, word) && command_line_is(line, word - 1, COMMAND_WORD);
     bool unit = command_line_is(line, word - 1, COMMAND_NUMBER) && line->tokens[word].attached;
     return command_line_is(line, word, COMMAND_WORD) && !unit ? word : -1;
 }
@@ -100,6 +120,20 @@ static bool has_name(const struct making *making, const char *name) {
     return false;
 }
 
+/* What lies between two tokens or in one, a blank for all that a pattern takes for one. */
+static void add_text(struct making *making, size_t start, size_t end) {
+    for (size_t i = start; i < end; i++) {
+        char c = making->line.text[i];
+        bool blank = isspace((unsigned char)c) || c == ':' || c == '=' || c == ',';
+        const struct lab_str *pattern = &making->pattern;
+        bool after_blank = pattern->length && pattern->text[pattern->length - 1] == ' ';
+        if (blank && !after_blank)
+            lab_str_add(&making->pattern, " ");
+        else if (!blank)
+            lab_str_add_bytes(&making->pattern, &c, 1);
+    }
+}
+
 /* "{objective}", or '*' for a number that has no name of its own. */
 static void add_number(struct making *making, int t) {
     const struct command_line *line = &making->line;
@@ -118,25 +152,10 @@ static void add_number(struct making *making, int t) {
     if (!(line->tokens[word].meaning & COMMAND_PROSE))
         making->worth += 1 + (marked ? WORTH_MARKED : 0) + (broken ? WORTH_BROKEN : 0);
     if (making->count == 0) /* it begins with the first name */
-        lab_str_add_bytes(&making->pattern, line->text + line->tokens[word].start,
-                          line->tokens[word].end - line->tokens[word].start);
-    lab_str_printf(&making->pattern, "%s{%s}", making->count == 0 ? " " : "", name);
+        add_text(making, line->tokens[word].start, token->start);
+    lab_str_printf(&making->pattern, "{%s}", name);
     memcpy(making->names[making->count], name, sizeof name);
     making->values[making->count++] = token->value;
-}
-
-/* What lies between two tokens or in one, a blank for all that a pattern takes for one. */
-static void add_text(struct making *making, size_t start, size_t end) {
-    for (size_t i = start; i < end; i++) {
-        char c = making->line.text[i];
-        bool blank = isspace((unsigned char)c) || c == ':' || c == '=' || c == ',';
-        const struct lab_str *pattern = &making->pattern;
-        bool after_blank = pattern->length && pattern->text[pattern->length - 1] == ' ';
-        if (blank && !after_blank)
-            lab_str_add(&making->pattern, " ");
-        else if (!blank)
-            lab_str_add_bytes(&making->pattern, &c, 1);
-    }
 }
 
 /* Returns its length: up to the last name. */
@@ -268,5 +287,5 @@ const char *command_suggestions_text(const struct command_suggestions *all,
             LAB_NO_METRIC
             " from its output, such as '%s'; lines such as 'step 10 loss 2.5' are read",
             all->shown);
-    return LAB_NO_METRIC ": it printed nothing (python3 holds output back without -u)";
+    return LAB_NO_METRIC ": it printed nothing";
 }

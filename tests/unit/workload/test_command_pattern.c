@@ -141,6 +141,8 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
         {"alpha: 0.5\nobj 3.5 lr 2\nobj 3.4 lr 2\nobj 3.3 lr 2\n", "'obj {obj} lr {lr}' would"},
         {"t=12 | obj: 5 (+2) | gap -1.5%\n", "'t {t} | obj {obj} (*) | gap {gap}' would"},
         {"time 12.5ms obj 3\n", "'time {time}ms obj {obj}' would"},
+        {"objective function value -> 11.5 after iteration no. 4\n",
+         "'value -> {value} after iteration no. {iteration}' would"},
         /* none: a line of the output is shown all the same */
         {"Loading 12 files from /data/v1.2.3\nready\n", "such as 'Loading 12 files from /data"},
         {"2026-11-17 16:02:17 ready\n127.0.0.1:29500\n", "such as '127.0.0.1:29500'"},
@@ -155,7 +157,15 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
         const char *text = command_suggestions_text(all, &test_arena);
         if (!strstr(text, cases[i].part))
             fail_msg("'%s': %s", cases[i].lines, text);
+        const char *pattern = strstr(text, "the pattern '"), *end = strstr(text, "' would");
+        if (pattern &&
+            !*reads(lab_arena_strndup(&test_arena, pattern + 13, (size_t)(end - pattern) - 13),
+                    strstr(text, "its line '") + 10))
+            fail_msg("'%s': reads nothing", text);
     }
+    assert_string_equal(reads("value -> {value} after iteration no. {iteration}",
+                              "objective function value -> 11.5 after iteration no. 4"),
+                        "value=11.5@4");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
