@@ -6,6 +6,7 @@
 #include "report/report_build.h"
 
 #include "base/list.h"
+#include "model/reported_metric.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -374,6 +375,28 @@ static void add_repeat(struct making *making) {
     add_again(making, text, line.text);
 }
 
+/* No metric was read, but a pattern would: it can be applied to the logs that are kept. */
+static void add_reread(struct making *making) {
+    static const char before[] = LAB_NO_METRIC ": the pattern '";
+    const struct study_notes *warnings = &making->digest->warnings;
+    const char *folder = making->digest->study->folder, *end = NULL;
+    const struct study_note *note = NULL;
+    for (int i = 0; i < warnings->count && !end; i++) {
+        note = &warnings->items[i];
+        end = lab_str_starts(note->text, before) ? strstr(note->text, "' would read ") : NULL;
+    }
+    if (!end || !folder)
+        return;
+    LAB_AUTO(str, line);
+    lab_str_add(&line, "gpulab metrics reread ");
+    lab_str_add_shell(&line, folder);
+    lab_str_printf(&line, " --pattern '%.*s'", (int)(end - note->text - (long)strlen(before)),
+                   note->text + strlen(before));
+    add(making, (struct page_action){.kind = PAGE_RUN,
+                                     .text = "Read its metrics from the logs",
+                                     .command = lab_arena_strdup(making->arena, line.text)});
+}
+
 static void add_run(struct making *making, bool advised) {
     const char *command = making->digest->study->command;
     LAB_AUTO(str, next);
@@ -382,6 +405,8 @@ static void add_run(struct making *making, bool advised) {
     study_add_verdict_command(making->digest, making->further, &repeat);
     if (!command || !*command)
         return;
+    if (!next.length)
+        add_reread(making);
     if (next.length)
         add(making, (struct page_action){
                         .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
