@@ -90,9 +90,15 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
     points[curve->count++] = point;
 }
 
+bool lab_curve_has_times(const struct lab_curve *curve) {
+    enum { VALUES_LEAST = 8, PER_ARRIVAL = 4, ARRIVALS_ENOUGH = 32 };
+    return curve->values < VALUES_LEAST || curve->arrivals * PER_ARRIVAL > curve->values ||
+           curve->arrivals >= ARRIVALS_ENOUGH;
+}
+
 bool lab_curve_is_buffered(const struct lab_curve *curve) {
-    enum { VALUES_LEAST = 8, PER_ARRIVAL = 4 };
-    return curve->values >= VALUES_LEAST && curve->arrivals * PER_ARRIVAL <= curve->values;
+    static const double pause_s = 0.1;
+    return !lab_curve_has_times(curve) && curve->last_time_s >= pause_s * (double)curve->arrivals;
 }
 
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x) {

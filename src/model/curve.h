@@ -42,7 +42,10 @@ struct lab_curve { /* {0} = empty */
 void lab_curve_add(struct lab_curve *curve, double step, double time_s, double value,
                    struct lab_arena *arena);
 
-/* Whether its values came in blocks, so that their times are those of the blocks. */
+/* Whether its values came at enough different times to be drawn over time. */
+bool lab_curve_has_times(const struct lab_curve *curve);
+/* If not: whether the program holds its output back. One that prints fast has values with one time
+ * as well, but no pauses between. */
 bool lab_curve_is_buffered(const struct lab_curve *curve);
 
 /* Between its points; NaN before the first and after the last. `over_time`: x is time_s. */

@@ -173,17 +173,22 @@ static bool is_stepped(const struct metrics_metric *metric) {
     return true;
 }
 
-/* Whether some run's values have no times of their own. */
-static bool is_buffered(const struct metrics_metric *metric) {
+/* Whether some run's values are so. */
+static bool some_run(const struct metrics_metric *metric,
+                     bool (*is_so)(const struct lab_curve *curve)) {
     for (int v = 0; v < metric->count; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
             for (int i = 0; i < point->runs[r]->metric_count; i++)
                 if (is_of(&point->runs[r]->metrics[i], metric) &&
-                    lab_curve_is_buffered(&point->runs[r]->metrics[i].curve))
+                    is_so(&point->runs[r]->metrics[i].curve))
                     return true;
     }
     return false;
+}
+
+static bool lacks_times(const struct lab_curve *curve) {
+    return !lab_curve_has_times(curve);
 }
 
 static bool run_is_by_epoch(const struct lab_study_run *run) {
@@ -280,7 +285,7 @@ static void add_grid(struct lab_analysis_result *result, const struct metrics_me
     for (int i = 0; i < count && chart.panel_count < PANELS_MOST; i++) {
         const struct metrics_metric *metric = &metrics[i];
         if ((metric == leading && !over_time) || !has_curve(metric) ||
-            (over_time ? is_buffered(metric) : !is_stepped(metric)))
+            (over_time ? some_run(metric, lacks_times) : !is_stepped(metric)))
             continue;
         struct metrics_metric *sorted = lab_arena_alloc(arena, 1, sizeof *sorted);
         *sorted = in_order_of(metric, leading, arena);
@@ -309,17 +314,15 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
                                                         : is_by_epoch(leading) ? "epochs"
                                                                                : "steps"),
                               .simulated = simulated};
-    if (!over_time || !is_buffered(leading)) {
+    if (!over_time || !some_run(leading, lacks_times)) {
         struct drawing d = add_panel(&first, leading, over_time, NULL, arena);
         first.caption = caption_of(&d, leading, arena);
         lab_analysis_add_chart(result, first, arena);
     }
-    if (is_buffered(leading))
-        lab_analysis_note(
-            &result->notes, arena,
-            "Not drawn over time: many values came at one time. The program printed them faster "
-            "than they were read, or buffered its output: then python -u or stdbuf -oL flushes "
-            "each line.");
+    if (some_run(leading, lab_curve_is_buffered))
+        lab_analysis_note(&result->notes, arena,
+                          "Not drawn over time: the program buffers its output, so that values "
+                          "come in blocks. python -u or stdbuf -oL flushes each line.");
     add_grid(result, metrics, count, leading, false,
              (struct lab_chart){.name = "curves_by_step",
                                 .title = is_by_epoch(leading) ? "Other metrics over epochs"

@@ -93,15 +93,23 @@ LAB_TEST(steps_that_restart_are_counted_on) {
     assert_float_equal(curve.last_step, 15, 0); /* as it was printed */
 }
 
-/* Values of one time are a block: from 8 values on, 4 or more at a time. */
+/* Values of one time are a block: from 8 values on, 4 or more at a time, unless there are 32 blocks.
+ * A program that prints fast makes blocks, too, but no pauses. */
 LAB_TEST(blocks_are_noticed) {
-    static const int cases[][3] = {{7, 7, 0}, {8, 8, 1}, {40, 4, 1}, {40, 3, 0}, {40, 1, 0}};
-    for (int c = 0; c < 5; c++) {
+    static const struct {
+        int values, per_block;
+        double pause_s;
+        bool has_times, buffered;
+    } cases[] = {{7, 7, 1, true, false},      {8, 8, 1, false, true},  {40, 4, 1, false, true},
+                 {40, 3, 1, true, false},     {40, 1, 1, true, false}, {124, 4, 1, false, true},
+                 {40, 4, 0.05, false, false}, {128, 4, 1, true, false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         LAB_AUTO(arena, arena);
         struct lab_curve curve = {0};
-        for (int i = 0; i < cases[c][0]; i++)
-            lab_curve_add(&curve, i, i / cases[c][1], 1, &arena);
-        assert_int_equal(lab_curve_is_buffered(&curve), cases[c][2]);
+        for (int i = 0; i < cases[c].values; i++)
+            lab_curve_add(&curve, i, cases[c].pause_s * (i / cases[c].per_block + 1), 1, &arena);
+        assert_int_equal(lab_curve_has_times(&curve), cases[c].has_times);
+        assert_int_equal(lab_curve_is_buffered(&curve), cases[c].buffered);
     }
 }
 
