@@ -99,17 +99,34 @@ static void add_plain(struct lab_str *out, const char *text) {
     }
 }
 
+/* Bytes of a script's ending; 0 = the word is none. */
+static size_t script_ending(const char *word) {
+    static const char *const endings[] = {".py", ".sh", ".jl", ".R", ".pl", ".js", ".rb", ".lua"};
+    size_t length = strlen(word);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (*word != '-' && length > ending && strcmp(word + length - ending, endings[i]) == 0)
+            return ending;
+    }
+    return 0;
+}
+
+/* "train" of "python3 train.py" and "python3 -m train", "cat" of "cat out.txt". */
 static void add_program(const struct command_config *config, struct lab_str *out) {
     LAB_AUTO(arena, arena);
-    const char **words;
+    const char **words, *name = "command";
     int count;
     struct lab_err ignored;
-    const char *name = "command";
     if (command_words(config->command, &arena, &words, &count, &ignored) == 0) {
-        const char *slash = strrchr(words[0], '/');
-        name = slash && slash[1] ? slash + 1 : words[0];
+        int chosen = 0;
+        for (int i = 0; i < count && chosen == 0; i++)
+            chosen = script_ending(words[i])                                 ? i
+                     : i > 0 && i + 1 < count && strcmp(words[i], "-m") == 0 ? i + 1
+                                                                             : 0;
+        const char *slash = strrchr(words[chosen], '/');
+        name = slash && slash[1] ? slash + 1 : words[chosen];
     }
-    add_plain(out, name);
+    add_plain(out, lab_arena_strndup(&arena, name, strlen(name) - script_ending(name)));
 }
 
 static int by_name(const void *a, const void *b) {

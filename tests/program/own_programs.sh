@@ -77,12 +77,12 @@ own ranks 'echo "said by $RANK"; echo "lost by $RANK" >&2; sleep 0.3; exit "$RAN
     device=cpu:0/2 'gpu_ids=[[0,1]]'
 expect_status 1
 expect_err 'rank 1: .*its last line: lost by 1'
-[ "$(cat "$folder"/logs/gpu0+1_numa0_bash.stdout)" = "said by 0" ] || fail "rank 0's log"
-[ "$(cat "$folder"/logs/gpu0+1_numa0_bash.rank1.stdout)" = "said by 1" ] || fail "rank 1's log"
-run show "$folder" --run gpu0+1_numa0_bash
+[ "$(cat "$folder"/logs/gpu0+1_numa0_ranks.stdout)" = "said by 0" ] || fail "rank 0's log"
+[ "$(cat "$folder"/logs/gpu0+1_numa0_ranks.rank1.stdout)" = "said by 1" ] || fail "rank 1's log"
+run show "$folder" --run gpu0+1_numa0_ranks
 expect_out '^  rank 0: lost by 0'
 expect_out '^  rank 1: lost by 1'
-expect_out 'logs/gpu0\+1_numa0_bash.rank1.stderr'
+expect_out 'logs/gpu0\+1_numa0_ranks.rank1.stderr'
 
 # it makes results.json unwritable: the status says so, and the same command completes the files
 own spoiling 'cd spoiling/test_matrix/*/* && rm results.json && mkdir results.json'

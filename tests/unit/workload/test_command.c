@@ -374,7 +374,10 @@ LAB_TEST(a_label_is_the_matrix_or_the_program) {
     assert_string_equal(LABEL("command=a", "matrix={max_iters: 500, lr: 0.1}"),
                         "lr0.1_max_iters500");
     assert_string_equal(LABEL("command=a", "matrix={opt: 'a/b c'}"), "opta-b-c");
-    assert_string_equal(LABEL("command='/usr/bin/python3 train.py'"), "python3");
+    assert_string_equal(LABEL("command='/usr/bin/python3 -u src/train.py --config a.py'"), "train");
+    assert_string_equal(LABEL("command='torchrun --nproc_per_node=2 -m pkg.train'"), "pkg.train");
+    assert_string_equal(LABEL("command='./run.sh'"), "run");
+    assert_string_equal(LABEL("command='cat out.txt'"), "cat");
     assert_string_equal(LABEL("command=[train]"), "train");
 }
 
