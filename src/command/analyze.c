@@ -219,6 +219,20 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
     return 0;
 }
 
+/* "before=A after=A": a study differs in nothing from itself. */
+static void note_twice(const struct lab_command_call *call, const char *const *paths, int count) {
+    for (int i = 1; i < count && !call->console->quiet; i++)
+        for (int k = 0; k < i; k++) {
+            const char *a = strchr(paths[i], '='), *b = strchr(paths[k], '=');
+            a = a ? a + 1 : paths[i];
+            b = b ? b + 1 : paths[k];
+            if (strcmp(a, b) != 0)
+                continue;
+            lab_console_note("%s is given twice: it is read once", a);
+            return;
+        }
+}
+
 /* Fills in what the analysis asks for. `traces` is the caller's to free. */
 static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       const char *const *paths, int count, struct inputs *traces,
@@ -236,6 +250,7 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
     }
     if (analysis->source == LAB_ANALYSIS_OF_STUDIES) {
         struct lab_study_table *tables;
+        note_twice(call, paths, count);
         if (lab_studies_read(paths, count, analysis->needs, call->arena, &tables,
                              &ret_input->study_count, err) < 0 ||
             lab_studies_pool(tables, &ret_input->study_count, call->arena, err) < 0)

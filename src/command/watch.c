@@ -28,7 +28,8 @@ struct watch_config {
 
 static const struct lab_option watch_options[] = {
     {"duration", LAB_OPTION_DURATION, offsetof(struct watch_config, duration_s), .letter = 't',
-     .fallback = "30s", .min = 1, .max = 1e6, .help = "how long to watch before the verdict"},
+     .fallback = "30s", .min = 1, .max = 1e6,
+     .help = "how long to watch before the verdict: at least 14 intervals"},
     {"interval", LAB_OPTION_DURATION, offsetof(struct watch_config, interval_s), .letter = 'i',
      .fallback = "2s", .min = 0.01, .max = 3600, .help = "between two samples"},
     {"follow", LAB_OPTION_FLAG, offsetof(struct watch_config, follow), .letter = 'f',
