@@ -41,7 +41,7 @@ static void add_map(struct axes *axes, const struct lab_value *map) {
 /* "GPU 0 + GPU 1", "0 + 2" */
 static void add_ranks(struct axes *axes, const struct lab_study_run *run) {
     const char *devices = "", *nodes = "";
-    for (int i = 0; i < run->rank_count && !lab_run_is_spread(run->run); i++) {
+    for (int i = 0; i < run->rank_count && !run->run->spread; i++) {
         const char *sign = i ? " + " : "";
         devices = lab_arena_printf(axes->arena, "%s%s%s", devices, sign,
                                    lab_run_device_title(run->ranks[i].device, axes->arena));

@@ -193,7 +193,7 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
                                         .rate = result->rate};
         place(reading, result, rank);
         name_gpu(reading, result, rank);
-        if (lab_run_is_spread(kept))
+        if (kept->spread)
             forget_place(i, rank);
         struct lab_iteration *iterations;
         size_t count;

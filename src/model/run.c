@@ -13,11 +13,6 @@ const struct lab_result *lab_run_result(const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && run->result ? run->result : &lab_result_none;
 }
 
-bool lab_run_is_spread(const struct lab_run *run) {
-    /* as run/plan_record.c writes it; whoever has many runs has no time to parse */
-    return run->test && strstr(run->test, "\"" LAB_RUN_SPREAD "\": true");
-}
-
 double lab_run_once_s(const struct lab_run *run, double rate) {
     if (run->iterations == 1 && lab_str_equal(run->rate_unit, LAB_RATE_RUNS))
         return 3600 / rate;

@@ -65,6 +65,9 @@ struct lab_run {
     double rate, rate_low, rate_high; /* NaN = none */
     const char *rate_unit;            /* "samples/s", "iterations/s", LAB_RATE_…; "" = none */
     bool valid;                       /* false: success, but the figures must not be used */
+    /* Its study spreads points over devices: where it ran was chosen as it began, and is no
+     * setting. Kept in `test`. */
+    bool spread;
 };
 
 /* Progress of a run, as its runner last stored it, for other processes. */
@@ -78,9 +81,6 @@ struct lab_run_progress {
 /* Of the run with that number; NULL = nothing was heard. */
 const struct lab_run_progress *lab_run_find_progress(const struct lab_run_progress *progress,
                                                      int count, int64_t number);
-
-/* Its study spreads points over devices: where it ran was chosen as it began, and is no setting. */
-bool lab_run_is_spread(const struct lab_run *run);
 
 /* Seconds that a thing took, at this rate, which the run did once: a program without a rate of its
  * own. NaN = it has a rate instead. */

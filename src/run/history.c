@@ -129,7 +129,7 @@ static struct keys keys_of(const struct lab_run *run) {
     keys.options = hash_text(keys.kind, run->options);
     keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
     keys.same = lab_hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
-    for (int i = 0; i < run->rank_count && !lab_run_is_spread(run); i++) {
+    for (int i = 0; i < run->rank_count && !run->spread; i++) {
         keys.same = hash_text(keys.same, run->ranks[i].device);
         keys.same = lab_hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
     }

@@ -76,6 +76,7 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
         .rate_low = NAN,
         .rate_high = NAN,
         .rate_unit = "",
+        .spread = run->slot_count > 0,
     };
 }
 

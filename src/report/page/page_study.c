@@ -116,7 +116,7 @@ void lab_page_runs_csv(const struct lab_page *page, struct lab_str *out) {
         runs[i] = &study->runs[i];
     bool spread = false;
     for (int i = 0; i < study->run_count; i++)
-        spread |= lab_run_is_spread(runs[i]);
+        spread |= runs[i]->spread;
     struct study_axes axes = study_axes_make(runs, study->run_count, &arena);
     int count = axes.count + 1 + (spread ? 2 : 0) + LAST;
     struct lab_doc_column *columns = lab_arena_alloc(&arena, (size_t)count, sizeof *columns);

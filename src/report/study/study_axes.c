@@ -106,7 +106,7 @@ static const char *key_value(const struct lab_value *options, const char *key,
 static const char *value_of(const struct finder *f, enum study_axis_kind kind, const char *key,
                             bool numbers, int at) {
     const struct lab_run *run = f->runs[at];
-    if ((kind == STUDY_AXIS_GPU || kind == STUDY_AXIS_NODE) && lab_run_is_spread(run))
+    if ((kind == STUDY_AXIS_GPU || kind == STUDY_AXIS_NODE) && run->spread)
         return ""; /* chance, no axis */
     switch (kind) {
     case STUDY_AXIS_GPUS:

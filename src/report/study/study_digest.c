@@ -37,7 +37,7 @@ static bool same_work(const struct named *a, const struct named *b) {
     if (strcmp(a->name, b->name) != 0 || a->run->rank_count != b->run->rank_count ||
         !lab_str_equal(a->run->options, b->run->options))
         return false;
-    for (int i = 0; i < a->run->rank_count && !lab_run_is_spread(a->run); i++)
+    for (int i = 0; i < a->run->rank_count && !a->run->spread; i++)
         if (a->run->ranks[i].numa_node != b->run->ranks[i].numa_node ||
             !lab_str_equal(a->run->ranks[i].device, b->run->ranks[i].device))
             return false;

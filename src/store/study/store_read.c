@@ -4,6 +4,7 @@
  */
 #include "store/store_internal.h"
 
+#include "base/json.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -79,6 +80,14 @@ static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_sta
  * up to version 3. */
 enum { RANK = 22, RESULT_3 = 26 };
 
+/* Most texts don't have the word, and needn't be parsed. */
+static bool is_spread(const char *test, struct lab_arena *arena) {
+    struct lab_value *map;
+    return strstr(test, LAB_RUN_SPREAD) &&
+           lab_json_parse(test, strlen(test), "test", arena, &map, NULL) == 0 &&
+           lab_value_get_bool(map, LAB_RUN_SPREAD);
+}
+
 static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *run) {
     *run = (struct lab_run){
         .number = sqlite3_column_int64(row, 0),
@@ -107,6 +116,7 @@ static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *
         .rate_unit = "",
         .hint = lab_hint_find((const char *)sqlite3_column_text(row, 21)),
     };
+    run->spread = is_spread(run->test, arena);
     if (read_state(row, 9, &run->state) < 0)
         return -1;
     run->valid = run->state != LAB_RUN_FAILED;

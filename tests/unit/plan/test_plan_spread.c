@@ -23,14 +23,14 @@ LAB_TEST(each_point_runs_once_where_there_is_room) {
     struct lab_run record = lab_run_plan_record(&plan, 0, &arena);
     assert_int_equal(record.ranks[0].gpu_id, -1);
     assert_string_equal(record.ranks[0].device, "any");
-    assert_true(lab_run_is_spread(&record));
+    assert_true(record.spread);
     /* crossed with the devices it is another study */
     PLAN(MATRIX, "gpu_ids=all");
     assert_int_equal(plan.run_count, 12);
     assert_int_equal(plan.max_workers, 1);
     assert_int_equal(find_run("gpu2_numa0_lr0.1_max_iters5000")->slot_count, 0);
     record = lab_run_plan_record(&plan, 0, &arena);
-    assert_false(lab_run_is_spread(&record));
+    assert_false(record.spread);
 }
 
 LAB_TEST(the_identity_has_no_device) {

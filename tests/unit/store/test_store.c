@@ -59,6 +59,28 @@ LAB_TEST(the_study_and_its_plan_are_kept) {
     lab_store_close(store);
 }
 
+/* The key counts at the top of `test`, however it is spaced. */
+LAB_TEST(a_spread_run_is_known_by_its_key) {
+    static const struct {
+        const char *test;
+        bool spread;
+    } cases[] = {{"{\"spread\": true}", true},
+                 {"{\"spread\":true}", true},
+                 {"{\"spread\": false}", false},
+                 {"{\"phase\": {\"spread\": true}}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_run planned = two_runs[1], *runs;
+        struct lab_store *store;
+        int count;
+        planned.test = cases[i].test;
+        const char *file = lab_arena_printf(&arena, "%s/%zu.db", folder, i);
+        assert_works(lab_store_create(file, &a_study, &planned, 1, &store, &err));
+        assert_works(lab_store_runs(store, &arena, &runs, &count, &err));
+        assert_true(runs[0].spread == cases[i].spread);
+        lab_store_close(store);
+    }
+}
+
 LAB_TEST(a_runs_life_is_kept) {
     struct lab_store *store = create(path);
     int64_t epoch = 0, start_ns = lab_clock_now(lab_clock_system());
