@@ -59,12 +59,11 @@ static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
     view->report.objective = lab_value_get_text(experiment, "objective", NULL);
     if (workers > 1 && workers <= 100000)
         view->max_workers = (int)workers;
-    view->report.simulated = strstr(lab_value_get_text(config, "device", ""), "sim:") != NULL;
 }
 
 static bool on_simulation(const struct lab_run *run) {
     for (int i = 0; i < run->rank_count; i++)
-        if (lab_str_starts(run->ranks[i].device, "sim:"))
+        if (lab_run_device_is_simulated(run->ranks[i].device))
             return true;
     return false;
 }
@@ -235,6 +234,7 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->command = lab_study_view_command(study->words, arena);
     struct lab_machine_words machine = lab_machine_json_words(study->machine, arena);
     report->machine = machine.line;
+    report->simulated = lab_machine_json_is_simulated(study->machine, arena);
     report->gpu_count = machine.gpu_count;
     report->node_count = machine.node_count;
     report->version = study->version;

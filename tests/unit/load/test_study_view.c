@@ -40,6 +40,30 @@ LAB_TEST(an_interrupted_study_says_what_is_left) {
     assert_int_equal(view.max_workers, 1);
 }
 
+/* Its machine says so, not a device's name that has the letters. */
+LAB_TEST(a_simulated_study_is_known_without_its_runs) {
+    static const struct {
+        const char *machine, *config;
+        bool simulated;
+    } cases[] = {{"{\"simulated\": true}", "device: sim:l40s-10\n", true},
+                 {"{\"simulated\": false}", "device: cuda:gpu-sim:0\n", false},
+                 {"{\"host\": {\"simulated\": true}}", "device: cpu\n", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_store_study study = study_of(PLAN, MACHINE);
+        struct lab_study_view view;
+        struct lab_store *store;
+        const char *folder = in_root(lab_arena_printf(&arena, "outputs/simulated/%zu", i));
+        study.machine = cases[i].machine;
+        study.config = cases[i].config;
+        make_directories(folder);
+        assert_works(lab_store_create(lab_arena_printf(&arena, "%s/study.db", folder), &study, NULL,
+                                      0, &store, &err));
+        lab_store_close(store);
+        assert_works(lab_study_view_look(folder, false, &arena, &view, &err));
+        assert_true(view.report.simulated == cases[i].simulated);
+    }
+}
+
 LAB_TEST(a_finished_study_has_nothing_left) {
     struct lab_study_view view;
     assert_works(lab_study_view_look(a_study(2), true, &arena, &view, &err));
@@ -129,10 +153,10 @@ LAB_TEST(looking_again_counts_nothing_twice) {
 
 LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
     struct lab_store_study study = study_of(PLAN, MACHINE);
-    study.config = "device: sim:dgx-h100\nexperiment:\n  max_workers: 4\n";
+    study.config = "experiment:\n  max_workers: 4\n";
     study.machine =
         "{\"host\": \"node7\", \"cpu_model\": \"EPYC\", \"cores\": 64, \"nodes\": [{}, {}], "
-        "\"pci\": [{\"name\": \"GPU0\"}, {\"name\": \"NIC0\"}]}";
+        "\"pci\": [{\"name\": \"GPU0\"}, {\"name\": \"NIC0\"}], \"simulated\": true}";
     const char *folder = in_root("a"), *broken = in_root("b");
     struct lab_store *store;
     struct lab_study_view view;
