@@ -128,6 +128,8 @@ static const char *interval(const struct lab_claim *claim, struct lab_arena *are
 }
 
 static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) {
+    if (claim->of > claim->n)
+        return lab_arena_printf(arena, "%d of %d runs", claim->n, claim->of);
     return claim->n == 1 ? "1 run each" : lab_arena_printf(arena, "%d runs each", claim->n);
 }
 
@@ -306,6 +308,8 @@ struct lab_value *lab_claim_value(const struct lab_claim *claim, struct lab_aren
     lab_value_set_float(arena, map, "high", claim->high);
     lab_value_set_float(arena, map, "confidence", claim->confidence);
     lab_value_set_int(arena, map, "runs", claim->n);
+    if (claim->of > claim->n)
+        lab_value_set_int(arena, map, "planned", claim->of);
     lab_value_set_string(arena, map, "verdict", lab_claim_verdict_name(claim->verdict));
     lab_value_set_float(arena, map, "bound", claim->bound);
     if (claim->needed > 0)

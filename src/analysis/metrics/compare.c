@@ -79,6 +79,21 @@ static void withhold_copied(const struct metrics_setting *base, const struct met
         lab_claim_withhold(claim, copied ? copied_words(base, other, arena) : EQUAL);
 }
 
+static int count_values(const struct metrics_setting *setting,
+                        const struct metrics_figure *figure) {
+    int count = 0;
+    for (int i = 0; i < setting->point.count; i++)
+        count += isfinite(figure->value(setting->point.runs[i], figure->context));
+    return count;
+}
+
+/* Runs that were planned of the setting that has fewer values. */
+static int planned_of(const struct metrics_setting *base, const struct metrics_setting *other,
+                      const struct metrics_figure *figure) {
+    return count_values(base, figure) < count_values(other, figure) ? base->planned
+                                                                    : other->planned;
+}
+
 /* Repeats of one study are blocks; those of two have nothing in common. */
 struct lab_claim metrics_contrast(const struct metrics_setting *base,
                                   const struct metrics_setting *other,
@@ -102,6 +117,7 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
     if (!figure->rate && claim.needed > LAB_CLAIM_RUNS_MOST)
         claim.needed = 0; /* seeds differ: a quiet machine, which would be advised, won't help */
     withhold_copied(base, other, figure, &claim, arena);
+    claim.of = planned_of(base, other, figure);
     return lab_claim_named(claim, kind, other->name, base->name, figure->name);
 }
 

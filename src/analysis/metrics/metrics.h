@@ -15,6 +15,7 @@
 struct metrics_setting {
     const struct lab_study_table *study;
     struct lab_study_point point;
+    int planned;      /* its runs, with those that failed or are invalid */
     bool copied;      /* its repeats, two or more, report the same in all that has a direction */
     const char *name; /* by what varies: "adam", "lr=0.03, optimizer=adam, GPU 1" */
 };

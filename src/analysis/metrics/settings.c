@@ -161,6 +161,20 @@ static void drop_again(struct lab_study_point *point, int *ret_again, struct lab
 
 /* --- in order --- */
 
+static int count_runs(const struct lab_study_run *runs, int count, const struct lab_study_run *of) {
+    int alike = 0;
+    for (int i = 0; runs && i < count; i++)
+        alike += !runs[i].used && lab_str_equal(runs[i].point, of->point) &&
+                 lab_str_equal(runs[i].phase, of->phase);
+    return alike;
+}
+
+/* Those that count, are invalid, or failed. */
+static int count_planned(const struct lab_study_table *study, const struct lab_study_point *point) {
+    return point->count + count_runs(study->runs, study->run_count, point->runs[0]) +
+           count_runs(study->failed, study->failed_count, point->runs[0]);
+}
+
 struct planned {
     int64_t place, number;
     struct lab_study_point *point;
@@ -180,7 +194,10 @@ static void add_study(struct metrics_settings *settings, const struct lab_study_
         if (!copied && !study->simulated)
             drop_again(order[i].point, &settings->again, arena);
         LAB_ADD(settings->items, settings->count, arena) =
-            (struct metrics_setting){.study = study, .point = *order[i].point, .copied = copied};
+            (struct metrics_setting){.study = study,
+                                     .point = *order[i].point,
+                                     .planned = count_planned(study, order[i].point),
+                                     .copied = copied};
     }
     settings->of_gpu |= has_gpu_memory(study);
     for (int i = 0; i < study->run_count; i++)

@@ -156,7 +156,7 @@ static void add_figure(struct lab_doc_cell *cells, const struct figure *figure,
     cells[1] = lab_cell_text(text);
 }
 
-/* Runs that the objective's value rests on: "2 of 3" where others diverged. */
+/* Runs that the objective's value rests on: "2 of 3" where others diverged or failed. */
 static void add_runs(struct lab_doc_cell *cells, const struct metrics_metric *objective,
                      const struct metrics_setting *setting, struct lab_arena *arena) {
     int runs = setting->point.count, lost = objective ? metrics_lost(setting, objective) : 0,
@@ -165,8 +165,9 @@ static void add_runs(struct lab_doc_cell *cells, const struct metrics_metric *ob
         known -= isnan(metrics_run_value(setting->point.runs[i], objective));
     cells[0] = lab_cell_figure(known);
     cells[1] = lab_cell_figure(lost);
-    cells[2] = lab_cell_text(known < runs ? lab_arena_printf(arena, "%d of %d", known, runs)
-                                          : lab_arena_printf(arena, "%d", runs));
+    cells[2] = lab_cell_text(known < setting->planned
+                                 ? lab_arena_printf(arena, "%d of %d", known, setting->planned)
+                                 : lab_arena_printf(arena, "%d", known));
 }
 
 /* Behind the setting; the objective's change goes between it and the others. */

@@ -450,7 +450,7 @@ LAB_TEST(any_value_is_compared_or_named) {
         {"loss",
          {0.30, 0.31, 0.32},
          {NAN, 0.5, 0.51},
-         "adam: 37.6% lower loss than sgd (95% CI [32.7, 42.2]%, 2 runs each). Diverged (loss NaN "
+         "adam: 37.6% lower loss than sgd (95% CI [32.7, 42.2]%, 2 of 3 runs). Diverged (loss NaN "
          "or infinite): sgd (1 of 3 runs).",
          "+60.3% [",
          "2 of 3"},
@@ -498,10 +498,16 @@ LAB_TEST(failed_settings_are_named) {
                                       g->study.table.runs[2]};
     failed[1].options = failed[2].options =
         given_json(&g->study, "{\"matrix\": {\"optimizer\": \"lion\"}}");
+    failed[1].point = failed[2].point = "lion";
+    failed[0].used = failed[1].used = failed[2].used = false;
     g->study.table.failed = failed;
     g->study.table.failed_count = 3;
     analyse(g);
     assert_says(g, "no verdict (1 to 2 runs). Failed: sgd (1 of 2 runs), lion (2 of 2 runs).");
+    const struct lab_doc_table *table = &g->result.parts[0].tables[0];
+    const struct lab_doc_cell *sgd = &table->cells[table->column_count];
+    assert_string_equal(sgd[5].text, "+64.0%, 1 of 2 runs");
+    assert_string_equal(sgd[table->column_count - 1].text, "1 of 2");
 }
 
 /* Given a metric that few runs have, then settings are compared by one that all have. */
