@@ -169,6 +169,8 @@ static void add_values(struct metrics_metric *metric, const struct metrics_setti
     metric->start = metrics_start(metric);
 }
 
+    struct metrics_value *lost_values = NULL;
+    int lost_count = 0;
 static struct metrics_metric make_metric(const struct lab_study_metric *said,
                                          const struct metrics_settings *settings,
                                          struct lab_arena *arena) {
@@ -185,7 +187,12 @@ static struct metrics_metric make_metric(const struct lab_study_metric *said,
 /* Of a workload of gpulab's, which reports nothing else: how fast it is. */
 static struct metrics_metric make_own(const struct metrics_settings *settings,
                                       struct lab_arena *arena) {
+        else if (lost > 0)
+            LAB_ADD(lost_values, lost_count, arena) = value;
     const struct lab_run *run = settings->items[0].point.runs[0]->run;
+    metric->drawn = metric->count;
+    for (int i = 0; i < lost_count; i++)
+        LAB_ADD(metric->values, metric->drawn, arena) = lost_values[i];
     struct metrics_metric metric = {.name = "throughput",
                                     .unit = run->rate_unit ? run->rate_unit : "",
                                     .better = LAB_DIRECTION_HIGHER,
@@ -401,8 +408,7 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
         add_answer(result, &settings, &metrics[first], arena);
     if (!asked && objective >= 0)
         metrics_note_objective(result, metrics, count, objective, &settings, arena);
-    metrics_add_curves(result, metrics, valued, objective < valued ? objective : -1, simulated,
-                       arena);
+    metrics_add_curves(result, metrics, count, objective, simulated, arena);
     metrics_add_memory_charts(result, &settings, find_quality(metrics, valued), simulated, arena);
     return 0;
 }

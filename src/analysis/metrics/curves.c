@@ -1,7 +1,8 @@
 /*
  * curves.c: metrics over a program's steps and over time, several settings in one chart. A line is
  * the mean over a setting's runs, a band goes from the least to the most of them. Of a single run,
- * the band is what its thinned points stand for.
+ * the band is what its thinned points stand for. A setting that diverged is drawn up to there, and
+ * marked.
  */
 #include "analysis/metrics/metrics.h"
 
@@ -21,12 +22,12 @@ struct drawing {
     bool over_time;
     double limit;     /* values above it aren't drawn; NaN = none */
     double low, high; /* of what is drawn */
-    bool repeated, thinned, cut;
+    bool repeated, thinned, cut, marked;
     struct lab_arena *arena;
 };
 
 static bool is_of(const struct lab_study_metric *said, const struct metrics_metric *metric) {
-    return lab_str_equal(said->name, metric->name) && said->curve.points && said->curve.count > 1;
+    return lab_str_equal(said->name, metric->name) && said->curve.points && said->curve.finite > 1;
 }
 
 /* --- one run: the mean of its ranks --- */
@@ -38,6 +39,13 @@ static double run_start(const struct lab_study_run *run) {
         if (run->metrics[i].curve.points)
             first = fmin(first, run->metrics[i].curve.points[0].time_s);
     return isnan(first) ? 0 : first;
+}
+
+static bool has_curve_of(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    for (int i = 0; i < run->metric_count; i++)
+        if (is_of(&run->metrics[i], metric))
+            return true;
+    return false;
 }
 
 static double run_at(const struct lab_study_run *run, const struct drawing *d, double x) {
@@ -73,14 +81,14 @@ static const struct lab_curve *longest_curve(const struct lab_study_point *point
 
 /* --- one setting --- */
 
-/* At least half of the runs that have the metric: a line doesn't end with the first that does. */
+/* At least half of the runs that have a curve: a line doesn't end with the first that does. */
 static void add_at(const struct lab_study_point *point, struct drawing *d, double x,
                    struct lab_series *line) {
     double sum = 0, low = NAN, high = NAN;
     int count = 0, all = 0;
     for (int r = 0; r < point->count; r++) {
         double value = run_at(point->runs[r], d, x);
-        all += !isnan(metrics_run_value(point->runs[r], d->metric));
+        all += has_curve_of(point->runs[r], d->metric);
         if (isnan(value))
             continue;
         sum += value;
@@ -126,6 +134,22 @@ static void widen(struct lab_series *line, const struct lab_curve *curve, double
         }
 }
 
+/* "sgd (diverged)", with a point at the line's end; "sgd (1 of 3 runs diverged)". */
+static const char *mark_diverged(struct lab_chart_panel *panel, const struct metrics_value *value,
+                                 const struct lab_series *line, struct drawing *d, int colour) {
+    int lost = metrics_lost(value->setting, d->metric);
+    if (lost == 0)
+        return value->name;
+    if (!value->diverged)
+        return lab_arena_printf(d->arena, "%s (%d of %d runs diverged)", value->name, lost,
+                                value->setting->point.count);
+    struct lab_series end = {.arena = d->arena};
+    lab_series_add_point(&end, line->x[line->count - 1], line->y[line->count - 1]);
+    lab_panel_add_series(panel, lab_series_chart(&end, NULL, LAB_CHART_POINTS, colour), d->arena);
+    d->marked = true;
+    return lab_arena_printf(d->arena, "%s (diverged)", value->name);
+}
+
 static void add_setting(struct lab_chart_panel *panel, const struct metrics_value *value,
                         struct drawing *d, int colour) {
     const struct lab_study_point *point = &value->setting->point;
@@ -146,7 +170,8 @@ static void add_setting(struct lab_chart_panel *panel, const struct metrics_valu
     if (is_banded(&line))
         lab_panel_add_series(panel, lab_series_chart(&line, NULL, LAB_CHART_BAND, colour),
                              d->arena);
-    struct lab_chart_series series = lab_series_chart(&line, value->name, LAB_CHART_LINE, colour);
+    struct lab_chart_series series = lab_series_chart(
+        &line, mark_diverged(panel, value, &line, d, colour), LAB_CHART_LINE, colour);
     series.low = series.high = NULL;
     lab_panel_add_series(panel, series, d->arena);
 }
@@ -155,14 +180,14 @@ static void add_setting(struct lab_chart_panel *panel, const struct metrics_valu
 
 static bool has_curve(const struct metrics_metric *metric) {
     const struct lab_study_run *run;
-    for (int i = 0; i < metric->count; i++)
+    for (int i = 0; i < metric->drawn; i++)
         if (longest_curve(&metric->values[i].setting->point, metric, &run))
             return true;
     return false;
 }
 
 static bool is_stepped(const struct metrics_metric *metric) {
-    for (int v = 0; v < metric->count; v++) {
+    for (int v = 0; v < metric->drawn; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
             for (int i = 0; i < point->runs[r]->metric_count; i++)
@@ -176,7 +201,7 @@ static bool is_stepped(const struct metrics_metric *metric) {
 /* Whether some run's values are so. */
 static bool some_run(const struct metrics_metric *metric,
                      bool (*is_so)(const struct lab_curve *curve)) {
-    for (int v = 0; v < metric->count; v++) {
+    for (int v = 0; v < metric->drawn; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
             for (int i = 0; i < point->runs[r]->metric_count; i++)
@@ -200,11 +225,10 @@ static bool run_is_by_epoch(const struct lab_study_run *run) {
 
 /* Whether all of its runs count epochs alone. */
 static bool is_by_epoch(const struct metrics_metric *metric) {
-    for (int v = 0; v < metric->count; v++) {
+    for (int v = 0; v < metric->drawn; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
-            if (!isnan(metrics_run_value(point->runs[r], metric)) &&
-                !run_is_by_epoch(point->runs[r]))
+            if (has_curve_of(point->runs[r], metric) && !run_is_by_epoch(point->runs[r]))
                 return false;
     }
     return true;
@@ -213,7 +237,7 @@ static bool is_by_epoch(const struct metrics_metric *metric) {
 /* What is better lower and grows far beyond where it began has diverged: it would hide the rest. */
 static double limit_of(const struct metrics_metric *metric) {
     double first = NAN;
-    for (int v = 0; v < metric->count && metric->better == LAB_DIRECTION_LOWER; v++) {
+    for (int v = 0; v < metric->drawn && metric->better == LAB_DIRECTION_LOWER; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
             for (int i = 0; i < point->runs[r]->metric_count; i++)
@@ -237,8 +261,9 @@ static struct drawing add_panel(struct lab_chart *chart, const struct metrics_me
                                      : is_by_epoch(metric) ? "Epoch"
                                                            : "Step"),
                             lab_axis(metrics_title(metric, arena)), arena);
-    for (int i = 0; i < metric->count && i < SETTINGS_MOST; i++)
+    for (int i = 0; i < metric->drawn && i < SETTINGS_MOST; i++)
         add_setting(panel, &metric->values[i], &d, i);
+    chart->panel_count -= panel->series_count == 0;
     panel->y.log = metric->better == LAB_DIRECTION_LOWER && d.low > 0 && d.high > WIDE * d.low;
     return d;
 }
@@ -250,14 +275,14 @@ static struct metrics_metric in_order_of(const struct metrics_metric *metric,
                                          const struct metrics_metric *leading,
                                          struct lab_arena *arena) {
     struct metrics_metric sorted = *metric;
-    sorted.values = lab_arena_alloc(arena, (size_t)metric->count + 1, sizeof *sorted.values);
-    sorted.count = 0;
+    sorted.values = lab_arena_alloc(arena, (size_t)metric->drawn + 1, sizeof *sorted.values);
+    sorted.drawn = 0;
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < (pass ? metric : leading)->count; i++) {
+        for (int i = 0; i < (pass ? metric : leading)->drawn; i++) {
             const char *name = (pass ? metric : leading)->values[i].name;
-            int found = LAB_FIND(metric->values, metric->count, name, name);
-            if (found >= 0 && LAB_FIND(sorted.values, sorted.count, name, name) < 0)
-                sorted.values[sorted.count++] = metric->values[found];
+            int found = LAB_FIND(metric->values, metric->drawn, name, name);
+            if (found >= 0 && LAB_FIND(sorted.values, sorted.drawn, name, name) < 0)
+                sorted.values[sorted.drawn++] = metric->values[found];
         }
     return sorted;
 }
@@ -265,12 +290,14 @@ static struct metrics_metric in_order_of(const struct metrics_metric *metric,
 static const char *caption_of(const struct drawing *d, const struct metrics_metric *leading,
                               struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    if (leading->count > SETTINGS_MOST)
-        lab_str_printf(&text, "The %d best of %d settings. ", SETTINGS_MOST, leading->count);
+    if (leading->drawn > SETTINGS_MOST)
+        lab_str_printf(&text, "The %d best of %d settings. ", SETTINGS_MOST, leading->drawn);
     if (d->repeated)
         lab_str_add(&text, "Lines are means over runs; bands go from their minimum to maximum. ");
     else if (d->thinned)
         lab_str_add(&text, "Bands: minimum to maximum of the values that a point stands for. ");
+    if (d->marked)
+        lab_str_add(&text, "A point marks where a setting diverged. ");
     if (d->cut)
         lab_str_printf(&text, "Values above %.3g aren't drawn. ", d->limit);
     if (text.length)
@@ -292,6 +319,7 @@ static void add_grid(struct lab_analysis_result *result, const struct metrics_me
         struct drawing d = add_panel(&chart, sorted, over_time, NULL, arena);
         all.repeated |= d.repeated;
         all.thinned |= d.thinned;
+        all.marked |= d.marked;
     }
     chart.caption = caption_of(&all, leading, arena);
     if (chart.panel_count > 0)
@@ -317,7 +345,8 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
     if (!over_time || !some_run(leading, lacks_times)) {
         struct drawing d = add_panel(&first, leading, over_time, NULL, arena);
         first.caption = caption_of(&d, leading, arena);
-        lab_analysis_add_chart(result, first, arena);
+        if (first.panel_count > 0)
+            lab_analysis_add_chart(result, first, arena);
     }
     if (some_run(leading, lab_curve_is_buffered))
         lab_analysis_note(&result->notes, arena,

@@ -69,6 +69,7 @@ struct metrics_metric {
     int count;
     int compared;              /* of them, before those that diverged; all where all did */
     int reported, reported_by; /* runs and settings that reported it, finite or not */
+    int drawn;                 /* with those behind them that diverged in all runs */
     int lost;                  /* runs whose last value isn't finite */
     double start;              /* mean first value over settings; NaN = unknown */
     const char *best;          /* certainly better than every other; NULL = none is */
