@@ -17,6 +17,7 @@
 
 struct metrics_config {
     const char *objective;
+    const char *at;
 };
 
 static const struct lab_option metrics_options[] = {
@@ -25,6 +26,10 @@ static const struct lab_option metrics_options[] = {
      .help =
          "what settings are chosen by: a metric, or METRIC:min, METRIC:max; as the study has it "
          "if not given"},
+    {"at", LAB_OPTION_CHOICE, offsetof(struct metrics_config, at), .fallback = "common",
+     .choices = (const char *const[]){"common", "end", NULL},
+     .help = "where settings of different lengths are compared: at the last step that all have "
+             "(common), or at their ends"},
     {NULL},
 };
 
@@ -43,6 +48,7 @@ static const struct lab_field value_fields[] = {
     LAB_FIELD(struct metrics_value, memory_mib, "peak_memory_mib", NULL, LAB_UNIT_MEBIBYTES),
     LAB_FIELD(struct metrics_value, cell, "mean", NULL, LAB_UNIT_NUMBER, .with_interval = true),
     LAB_FIELD(struct metrics_value, text, NULL, "Value", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct metrics_value, at_text, NULL, "At a common step", LAB_UNIT_FIGURE),
     LAB_FIELD(struct metrics_value, runs, "runs", "Runs", LAB_UNIT_COUNT),
     LAB_FIELD(struct metrics_value, change, "change", "Change", LAB_UNIT_CHANGE),
 };
@@ -146,8 +152,25 @@ static enum lab_direction better_of(const char *name, const struct metrics_setti
     return lab_metric_direction(name, said);
 }
 
+/* What settings are compared by, where that isn't their end. */
+static void add_compared(struct metrics_metric *metric, struct lab_arena *arena) {
+    for (int v = 0; v < metric->count && !isnan(metric->at); v++) {
+        const struct lab_study_point *point = &metric->values[v].setting->point;
+        double *values = lab_arena_alloc(arena, (size_t)point->count, sizeof *values);
+        for (int r = 0; r < point->count; r++) {
+            values[r] = metrics_compared_value(point->runs[r], metric);
+            metric->differs |= values[r] <= 0;
+        }
+        struct lab_doc_cell cell = metrics_cell(values, point->count, arena);
+        metric->values[v].value = cell.value;
+        metric->values[v].at_text = metrics_cell_text(&cell, LAB_UNIT_NUMBER, arena);
+    }
+}
+
 static void add_values(struct metrics_metric *metric, const struct metrics_settings *settings,
                        struct lab_arena *arena) {
+    struct metrics_value *lost_values = NULL;
+    int lost_count = 0;
     for (int i = 0; i < settings->count; i++) {
         const struct metrics_setting *setting = &settings->items[i];
         struct metrics_value value = describe(setting, settings->of_gpu, metric, arena);
@@ -164,13 +187,18 @@ static void add_values(struct metrics_metric *metric, const struct metrics_setti
         metric->compared += value.runs > 0 && !value.diverged;
         if (value.runs > 0)
             LAB_ADD(metric->values, metric->count, arena) = value;
+        else if (lost > 0)
+            LAB_ADD(lost_values, lost_count, arena) = value;
     }
+    metric->drawn = metric->count;
+    for (int i = 0; i < lost_count; i++)
+        LAB_ADD(metric->values, metric->drawn, arena) = lost_values[i];
     metric->compared = metric->compared ? metric->compared : metric->count;
     metric->start = metrics_start(metric);
+    metric->quantity = metric->name;
+    metric->at = NAN;
 }
 
-    struct metrics_value *lost_values = NULL;
-    int lost_count = 0;
 static struct metrics_metric make_metric(const struct lab_study_metric *said,
                                          const struct metrics_settings *settings,
                                          struct lab_arena *arena) {
@@ -187,12 +215,7 @@ static struct metrics_metric make_metric(const struct lab_study_metric *said,
 /* Of a workload of gpulab's, which reports nothing else: how fast it is. */
 static struct metrics_metric make_own(const struct metrics_settings *settings,
                                       struct lab_arena *arena) {
-        else if (lost > 0)
-            LAB_ADD(lost_values, lost_count, arena) = value;
     const struct lab_run *run = settings->items[0].point.runs[0]->run;
-    metric->drawn = metric->count;
-    for (int i = 0; i < lost_count; i++)
-        LAB_ADD(metric->values, metric->drawn, arena) = lost_values[i];
     struct metrics_metric metric = {.name = "throughput",
                                     .unit = run->rate_unit ? run->rate_unit : "",
                                     .better = LAB_DIRECTION_HIGHER,
@@ -268,7 +291,8 @@ static void add_part(struct lab_analysis_result *result, const struct metrics_se
         metrics_add_summary(part, settings, metrics, count, directed ? index : -1, arena);
     rows.field_count -= !directed; /* no change: the last one */
     if (!chosen || !directed)      /* else the summary has it */
-        lab_rows_add_table(part, "by_setting", "By setting", &rows, arena);
+        lab_analysis_hide_columns(
+            lab_rows_add_table(part, "by_setting", "By setting", &rows, arena), arena);
     part->answer = metrics_answer(metric, settings, chosen, arena);
     LAB_PART_FIGURES(part, metric_fields, metric, arena);
     note_lost(result, metric, arena);
@@ -335,8 +359,11 @@ static bool is_repeated(const struct metrics_settings *settings) {
 static void add_parts(struct lab_analysis_result *result, const struct metrics_settings *settings,
                       struct metrics_metric *metrics, int valued, int first,
                       struct lab_arena *arena) {
-    for (int i = 0; i < valued; i++)
+    for (int i = 0; i < valued; i++) {
+        metrics_align(&metrics[i], settings->at_end, arena);
+        add_compared(&metrics[i], arena);
         metrics_compare(&metrics[i], arena);
+    }
     add_part(result, settings, metrics, valued, first, true, arena);
     for (int i = 0; i < valued; i++)
         if (i != first)
@@ -382,6 +409,7 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     const char *asked = config ? config->objective : NULL;
     bool simulated = false, typed = asked != NULL;
     struct metrics_settings settings = metrics_settings_make(input, arena);
+    settings.at_end = config && lab_str_equal(config->at, "end");
     struct metrics_metric *metrics;
     int valued, count = find_metrics(&settings, arena, &metrics, &valued);
     for (int i = 0; i < input->study_count; i++) {

@@ -48,10 +48,10 @@ static const char *range_words(const struct metrics_metric *metric, struct lab_a
     const char *why = metrics_withheld(metric);
     why = why ? lab_arena_printf(arena, " %s.", lab_words_capital(why, arena)) : "";
     if (best->value == last->value)
-        return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", metric->name,
+        return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", metric->quantity,
                                 value_text(metric, best->value, arena),
                                 settings_words(metric->compared, arena), runs, why);
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", metric->name,
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", metric->quantity,
                             value_text(metric, best->value, arena), best->name,
                             value_text(metric, last->value, arena), last->name,
                             metric->better == LAB_DIRECTION_NONE ? "no direction is better"
@@ -146,8 +146,9 @@ const char *metrics_answer(const struct metrics_metric *metric,
         bound = fmax(bound, metric->values[i].change.bound); /* fmax passes NaN over */
     }
     if (same == metric->compared - 1)
-        return lab_arena_printf(
-            arena, "No difference larger than %.1f%% in %s between %s settings.",
-            lab_words_bound_percent(bound), metric->name, settings_words(metric->compared, arena));
+        return lab_arena_printf(arena,
+                                "No difference larger than %.1f%% in %s between %s settings.",
+                                lab_words_bound_percent(bound), metric->quantity,
+                                settings_words(metric->compared, arena));
     return range_words(metric, arena);
 }

@@ -10,13 +10,13 @@
 #include <string.h>
 
 static double metric_value(const struct lab_study_run *run, const void *metric) {
-    return metrics_run_value(run, metric);
+    return metrics_compared_value(run, metric);
 }
 
 struct metrics_figure metrics_figure_of(const struct metrics_metric *metric) {
     return (struct metrics_figure){.value = metric_value,
                                    .context = metric,
-                                   .name = metric->name,
+                                   .name = metric->quantity,
                                    .difference = metric->differs ? metric->unit : NULL,
                                    .rate = metric->rate};
 }
@@ -131,7 +131,7 @@ static void compare(struct metrics_metric *metric, const struct metrics_setting 
         struct metrics_value *value = &metric->values[i];
         value->worse = lab_claim_none;
         value->change = lab_claim_named(lab_claim_none, "metrics.setting", value->name,
-                                        planned->name, metric->name);
+                                        planned->name, metric->quantity);
         if (directed && value->setting != planned && i < metric->compared)
             value->change =
                 metrics_contrast(planned, value->setting, figure, "metrics.setting", arena);

@@ -26,6 +26,7 @@ struct metrics_settings {
     const struct lab_study_table *studies;
     int study_count;
     bool several;     /* were planned, whether they have runs or not */
+    bool at_end;      /* asked for: settings are compared at their ends */
     bool of_workload; /* of gpulab's, which reports no metrics */
     bool of_gpu;      /* some GPU's memory is known: memory is GPUs', else the program's */
     int again;        /* runs of pooled studies that repeat another's value for value: left out */
@@ -50,7 +51,8 @@ struct metrics_value { /* of one setting */
     const char *name;         /* the setting's */
     struct lab_doc_cell cell; /* mean over its runs, with its interval */
     const char *text;         /* the same for people */
-    double value;
+    const char *at_text;      /* at the step that settings are compared at; NULL = at their ends */
+    double value;             /* the mean that they are ordered by */
     /* for programs: the median of last values with its interval, and of the memory */
     double last, low, high, memory_mib;
     int runs;                /* that have a value */
@@ -67,9 +69,12 @@ struct metrics_metric {
     bool differs;                 /* some value is 0 or below: differences instead of ratios */
     struct metrics_value *values; /* of settings that have one, the best first */
     int count;
-    int compared;              /* of them, before those that diverged; all where all did */
-    int reported, reported_by; /* runs and settings that reported it, finite or not */
     int drawn;                 /* with those behind them that diverged in all runs */
+    int compared;              /* of them, before those that diverged; all where all did */
+    double at;                 /* the step that they are compared at; NaN = at their ends */
+    const char *ends_by;       /* why, where these differ: ", which max_iters sets" */
+    const char *quantity;      /* that is compared: "loss", "loss at step 100" */
+    int reported, reported_by; /* runs and settings that reported it, finite or not */
     int lost;                  /* runs whose last value isn't finite */
     double start;              /* mean first value over settings; NaN = unknown */
     const char *best;          /* certainly better than every other; NULL = none is */
@@ -79,6 +84,11 @@ struct metrics_metric {
 /* Of one run: the last value, of all ranks that reported it the mean. Of a rate the median, of
  * these ranks the slowest's; of tokens per second the run's own. NaN = none, or not finite. */
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric);
+
+/* The same at the step that settings are compared at; of a run that ended before, its last. */
+double metrics_compared_value(const struct lab_study_run *run, const struct metrics_metric *metric);
+/* Sets where they are compared; `at_end`: at their ends, whichever these are. */
+void metrics_align(struct metrics_metric *metric, bool at_end, struct lab_arena *arena);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
  * NULL = that which most settings and runs reported, then by its name. -1 = none. */
@@ -132,7 +142,7 @@ int metrics_lost(const struct metrics_setting *setting, const struct metrics_met
 /* " Diverged (loss NaN or infinite): sgd (3 of 3 runs). Failed: lion (1 of 3 runs)."; "" = none. */
 const char *metrics_lost_words(const struct metrics_metric *metric,
                                const struct metrics_settings *settings, struct lab_arena *arena);
-/* Notes where settings end, if not at the same step: a last value may be of a shorter training. */
+/* Notes where settings end, if not at the same step, and where they are compared. */
 void metrics_note_steps(struct lab_analysis_result *result, const struct metrics_metric *metric,
                         struct lab_arena *arena);
 /* Of a metric that no run has a value of. */

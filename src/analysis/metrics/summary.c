@@ -55,6 +55,10 @@ static double run_metric(const struct lab_study_run *run, const void *context) {
     return context ? metrics_run_value(run, context) : (double)NAN;
 }
 
+static double run_compared(const struct lab_study_run *run, const void *context) {
+    return context ? metrics_compared_value(run, context) : (double)NAN;
+}
+
 /* The coefficient of variation of the memory of GPUs in use, with the population's deviation. */
 static double run_balance(const struct lab_study_run *run, const void *context) {
     (void)context;
@@ -170,23 +174,27 @@ static void add_runs(struct lab_doc_cell *cells, const struct metrics_metric *ob
                                  : lab_arena_printf(arena, "%d", known));
 }
 
-/* Behind the setting; the objective's change goes between it and the others. */
+/* Behind the setting; the objective's change goes between its two and the others. */
 static int column_of(int figure) {
-    return 1 + 2 * figure + (figure > 0);
+    return 1 + 2 * figure + (figure > 1);
 }
 
 void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
                          const struct metrics_metric *metrics, int count, int chosen,
                          struct lab_arena *arena) {
-    enum { FIGURES = 7, CHANGE = 3, RUNS = 2 * FIGURES + 2, COLUMNS = RUNS + 3 };
+    enum { FIGURES = 8, CHANGE = 5, RUNS = 2 * FIGURES + 2, COLUMNS = RUNS + 3 };
     const struct metrics_metric *objective = chosen < 0 ? NULL : &metrics[chosen],
                                 *rate = find_rate(metrics, count);
     bool gain = objective && metrics_gains_from_start(objective),
          lower = objective && objective->better == LAB_DIRECTION_LOWER;
+    bool aligned = objective && !isnan(objective->at);
     rate = rate == objective ? NULL : rate;
     const struct figure figures[FIGURES] = {
         {"objective", objective ? metrics_title(objective, arena) : NULL, LAB_UNIT_NUMBER,
          run_metric, objective},
+        {"objective_at_step",
+         aligned ? lab_arena_printf(arena, "At step %.15g", objective->at) : NULL, LAB_UNIT_NUMBER,
+         run_compared, aligned ? objective : NULL},
         {"time", "Time", LAB_UNIT_TIME, run_time, NULL},
         {"rate",
          !rate         ? NULL

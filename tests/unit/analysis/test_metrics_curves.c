@@ -1,6 +1,14 @@
 /* Curves of what programs of the user's own report: over steps, epochs and time, by setting. */
 #include "metrics_fixture.h"
 
+/* The note that has these words; NULL = none. */
+static const char *find_note(const struct given *g, const char *words) {
+    for (int n = 0; g->result.notes && g->result.notes[n]; n++)
+        if (strstr(g->result.notes[n], words))
+            return g->result.notes[n];
+    return NULL;
+}
+
 /* Given runs that count epochs alone, then the axis is theirs. */
 LAB_TEST(epochs_are_an_axis) {
     struct given *g = *state;
@@ -25,7 +33,7 @@ LAB_TEST(curves_have_a_mean_and_a_band) {
     struct given *g = *state;
     for (int r = 0; r < 3; r++) {
         add_curve(g, "sgd", r, 0.5 + 0.01 * r, 10 + r);
-        add_curve(g, "adamw", r, 0.2, 20);
+        add_curve(g, "adamw", r, 0.02, 20);
     }
     analyse(g);
     const struct lab_chart *chart = g->result.charts;
@@ -38,7 +46,7 @@ LAB_TEST(curves_have_a_mean_and_a_band) {
     const struct lab_chart_series *adamw = &panel->series[0], *band = &panel->series[1],
                                   *sgd = &panel->series[2];
     assert_string_equal(adamw->title, "adamw");
-    assert_float_equal(adamw->y[20], 0.2, 1e-9);
+    assert_float_equal(adamw->y[20], 0.02, 1e-9);
     assert_int_equal(band->mark, LAB_CHART_BAND);
     assert_int_equal(band->colour, sgd->colour);
     assert_string_equal(sgd->title, "sgd");
@@ -51,27 +59,99 @@ LAB_TEST(curves_have_a_mean_and_a_band) {
     assert_float_equal(g->result.charts[1].panels[0].series[0].x[0], 0, 1e-9);
 }
 
-/* Given settings of different lengths, then a note tells where they end. */
-LAB_TEST(different_lengths_are_noted) {
+/* Given settings of different lengths, then they are compared at the last step that all have. */
+LAB_TEST(different_lengths_are_compared_where_all_are) {
     static const struct {
         int sgd, rms, adam;
-        const char *note; /* NULL = none */
-    } cases[] = {{10, 20, 30, "Settings end at different steps: 10 (sgd), 20 (rms), 30 (adam)."},
-                 {10, 30, 30, "Settings end at different steps: 10 (sgd), 30 (adam and 1 more)."},
-                 {30, 30, 30, NULL}};
+        const char *answer, *note; /* NULL = none */
+    } cases[] = {
+        {10, 20, 30, "No difference larger than 0.3% in loss at step 10 between all 3 settings.",
+         "Settings end at different steps: 10 (sgd), 20 (rms), 30 (adam). They are compared at "
+         "step "
+         "10, which all have; at=end of analyze compares their ends."},
+        {30, 30, 30, "adam: 33.3% lower loss than rms (95% CI", NULL},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct given made, *g = &made;
         given_begin(&g->study, "test_matrix");
-        for (int r = 0; r < 3; r++) {
+        for (int r = 0; r < 3; r++) { /* each loses 0.02 a step, and a bit by its seed */
             add_curve(g, "sgd", r, 0.8 + 0.001 * r, cases[i].sgd);
-            add_curve(g, "rms", r, 0.6 + 0.001 * r, cases[i].rms);
+            add_curve(g, "rms", r, 0.6 + 0.001 * (r ^ 1), cases[i].rms);
             add_curve(g, "adam", r, 0.4 + 0.001 * r, cases[i].adam);
         }
         analyse(g);
-        const char *found = NULL;
-        for (int n = 0; g->result.notes && g->result.notes[n]; n++)
-            found = strstr(g->result.notes[n], "different steps") ? g->result.notes[n] : found;
-        assert_true(lab_str_equal(found, cases[i].note));
+        assert_contains(g->result.answer, cases[i].answer);
+        assert_true(lab_str_equal(find_note(g, "different steps"), cases[i].note));
+        const struct lab_doc_table *table = &g->result.parts[0].tables[0];
+        assert_string_equal(table->cells[0].text, "adam");
+        assert_float_equal(table->cells[1].value, 0.401, 1e-3); /* ends stay in the table */
+        assert_true(lab_str_equal(table->columns[4].title, i ? NULL : "At step 10"));
+        given_end(&g->study);
+    }
+}
+
+/* Given ends that the user set, then they are compared as they are. */
+LAB_TEST(lengths_that_are_set_are_compared_at_their_ends) {
+    static const struct {
+        const char *key;
+        int values[2], steps[2];
+        double epoch;
+        const char *note;
+    } cases[] = {
+        {"max_iters", {10, 20}, {10, 20}, NAN, "Their ends are compared, which max_iters sets."},
+        {"batch", {64, 32}, {10, 20}, NAN, "Their ends are compared, which batch sets."},
+        {"width", {64, 32}, {10, 40}, 3, "Their ends are compared: they have the same epochs."},
+        {"width", {64, 32}, {10, 40}, NAN, "They are compared at step 10, which all have"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int r = 0; r < 6; r++) {
+            struct lab_arena *arena = &g->study.arena;
+            struct lab_study_run *run =
+                add_curve(g, r % 2 ? "b" : "a", r / 2, 0.5 + 0.001 * r, cases[i].steps[r % 2]);
+            struct lab_study_metric *said = lab_arena_alloc(arena, 2, sizeof *said);
+            said[0] = run->metrics[0];
+            said[1] = (struct lab_study_metric){"epoch", "", -1, cases[i].epoch};
+            run->metrics = said;
+            run->metric_count = isnan(cases[i].epoch) ? 1 : 2;
+            run->options =
+                given_json(&g->study, lab_arena_printf(arena, "{\"matrix\": {\"%s\": %d}}",
+                                                       cases[i].key, cases[i].values[r % 2]));
+        }
+        analyse(g);
+        assert_contains(find_note(g, "different steps"), cases[i].note);
+        given_end(&g->study);
+    }
+}
+
+/* Given a setting whose loss becomes NaN, then its curve ends there, marked; also where all do. */
+LAB_TEST(what_diverged_is_drawn_up_to_there) {
+    for (int all = 0; all < 2; all++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int s = 0; s < 2; s++) {
+            struct lab_study_run *run = add(g, s ? "hot" : "sgd", 0, "loss", NAN, NAN);
+            struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+            *said = run->metrics[0];
+            for (int i = 0; i <= 10; i++)
+                lab_curve_add(&said->curve, i, i, (s || all) && i > 6 ? (double)NAN : 1 - 0.05 * i,
+                              &g->study.arena);
+            said->value = said->curve.last;
+            run->metrics = said;
+        }
+        analyse(g);
+        const struct lab_chart *chart = &g->result.charts[0];
+        const struct lab_chart_series *mark = &chart->panels[0].series[all ? 2 : 1],
+                                      *hot = mark + 1;
+        assert_string_equal(chart->title, "loss over steps");
+        assert_string_equal(chart->caption, "A point marks where a setting diverged.");
+        assert_string_equal(hot->title, "hot (diverged)");
+        assert_float_equal(hot->x[hot->count - 1], 6, 0);
+        assert_int_equal(mark->mark, LAB_CHART_POINTS);
+        assert_int_equal(mark->colour, hot->colour);
+        assert_float_equal(mark->x[0], 6, 0);
+        assert_float_equal(mark->y[0], 0.7, 1e-9);
         given_end(&g->study);
     }
 }
