@@ -110,6 +110,14 @@ void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted);
  * could have been made; NaN likewise. */
 void lab_stats_adjust_holm(const double *p, size_t n, size_t tests, double *ret_adjusted);
 
+/* What variances of few values each are expected to be before their values are seen. */
+struct lab_variance_prior {
+    double variance;
+    double freedom; /* degrees that it counts as; 0 = nothing is known, infinite: all are one */
+};
+struct lab_variance_prior lab_stats_variance_prior(const double *variances, const double *freedoms,
+                                                   size_t n);
+
 /* Two-sided exact binomial test of k in n against `share`: all outcomes no more probable than k. */
 double lab_stats_binomial_test(int64_t k, int64_t n, double share);
 /* Clopper and Pearson's interval. A bound on one side at 99 % is an end of the interval at 98 %. */

@@ -108,6 +108,27 @@ static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_s
     return mean_of(sums, n);
 }
 
+double lab_contrast_variance(const struct lab_contrast *contrast, enum lab_study_figure figure,
+                             double *ret_freedom) {
+    int blocks;
+    struct estimate estimate = by_blocks(contrast, figure, &blocks);
+    *ret_freedom = estimate.freedom;
+    return estimate.variance * blocks;
+}
+
+/* Never below the own variance: a point that varies more than others isn't taken for one of them.
+ * Degrees of freedom are the prior's or the own: of few contrasts, their sum would be too many. */
+static void moderate(const struct lab_contrast *contrast, int blocks, struct estimate *estimate) {
+    double known = contrast->prior.freedom, own = estimate->variance * blocks,
+           expected = contrast->prior.variance;
+    if (!(known > 0))
+        return;
+    if (isfinite(known))
+        expected = (known * expected + estimate->freedom * own) / (known + estimate->freedom);
+    estimate->variance = fmax(own, expected) / blocks;
+    estimate->freedom = fmax(estimate->freedom, fmin(known, contrast->prior_most));
+}
+
 /* Each point's runs by themselves; degrees of freedom by Welch and Satterthwaite. */
 static struct estimate by_points(const struct lab_contrast *contrast,
                                  enum lab_study_figure figure) {
@@ -182,8 +203,10 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     struct estimate estimate = by_blocks(contrast, figure, &blocks);
     if (blocks < 2 || 2 * blocks < fewest)
         estimate = by_points(contrast, figure);
-    else
+    else {
         claim.n = blocks;
+        moderate(contrast, blocks, &estimate);
+    }
     set_interval(&claim, estimate);
     claim.needed = claim.difference ? 0 : needed_runs(&estimate, claim.n);
     lab_claim_judge(&claim, claim.p);

@@ -16,6 +16,7 @@
 
 #include "analysis/analysis_study.h"
 #include "model/claim.h"
+#include "stats/stats.h"
 
 struct lab_contrast { /* {.arena = …} = empty */
     struct lab_arena *arena;
@@ -24,6 +25,10 @@ struct lab_contrast { /* {.arena = …} = empty */
     double (*value)(const struct lab_study_run *run, const void *context);
     const void *context;
     const char *difference; /* of claim.h: values may be 0 or below; NULL = ratios */
+    /* Of few blocks the variance is hardly known: that of other contrasts of the study, and how
+     * many degrees of freedom all of them have. The own one counts where it is larger. */
+    struct lab_variance_prior prior;
+    double prior_most;
     struct lab_contrast_term {
         const struct lab_study_point *point;
         double weight;
@@ -37,6 +42,10 @@ void lab_contrast_add(struct lab_contrast *contrast, const struct lab_study_poin
 /* `other` against `base`. */
 void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study_point *base,
                            const struct lab_study_point *other, double weight);
+
+/* Of a block's sum, and its degrees of freedom; NaN = fewer than two blocks are whole. */
+double lab_contrast_variance(const struct lab_contrast *contrast, enum lab_study_figure figure,
+                             double *ret_freedom);
 
 /* Effect, interval, p, n, needed, scope and a verdict by itself. Whoever asks for it sets kind,
  * subject, reference and quantity. An empty contrast, or one with a point without values, is not

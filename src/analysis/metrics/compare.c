@@ -94,6 +94,45 @@ static int planned_of(const struct metrics_setting *base, const struct metrics_s
                                                                     : other->planned;
 }
 
+static struct lab_contrast pair_of(const struct metrics_setting *base,
+                                   const struct metrics_setting *other,
+                                   const struct metrics_figure *figure, struct lab_arena *arena) {
+    struct lab_contrast pair = {.arena = arena,
+                                .value = figure->value,
+                                .context = figure->context,
+                                .difference = figure->difference,
+                                .prior = figure->prior,
+                                .prior_most = figure->prior_most};
+    lab_contrast_add_pair(&pair, &base->point, &other->point, 1);
+    return pair;
+}
+
+#define NEIGHBOURS 20 /* pairs of a setting: of hundreds of settings, not all */
+
+/* Three repeats hardly show how much a pair varies: the variances of all pairs do. */
+static void add_prior(const struct metrics_metric *metric, struct metrics_figure *figure,
+                      struct lab_arena *arena) {
+    size_t room = (size_t)metric->compared * NEIGHBOURS + 1, count = 0;
+    double *variances = lab_arena_alloc(arena, room, sizeof *variances),
+           *freedoms = lab_arena_alloc(arena, room, sizeof *freedoms), most = 0;
+    for (int i = 0; i < metric->compared; i++) {
+        double freedom = 0; /* the setting's: its distance from those before */
+        for (int k = i - 1; k >= 0 && k >= i - NEIGHBOURS; k--) {
+            const struct metrics_setting *base = metric->values[k].setting,
+                                         *other = metric->values[i].setting;
+            if (base->study != other->study)
+                continue;
+            struct lab_contrast pair = pair_of(base, other, figure, arena);
+            variances[count] = lab_contrast_variance(&pair, LAB_STUDY_RATE, &freedoms[count]);
+            freedom = fmax(freedom, freedoms[count]); /* fmax passes NaN over */
+            count++;
+        }
+        most += freedom;
+    }
+    figure->prior = lab_stats_variance_prior(variances, freedoms, count);
+    figure->prior_most = most;
+}
+
 /* Repeats of one study are blocks; those of two have nothing in common. */
 struct lab_claim metrics_contrast(const struct metrics_setting *base,
                                   const struct metrics_setting *other,
@@ -101,11 +140,7 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
                                   struct lab_arena *arena) {
     struct lab_claim claim;
     if (base->study == other->study) {
-        struct lab_contrast pair = {.arena = arena,
-                                    .value = figure->value,
-                                    .context = figure->context,
-                                    .difference = figure->difference};
-        lab_contrast_add_pair(&pair, &base->point, &other->point, 1);
+        struct lab_contrast pair = pair_of(base, other, figure, arena);
         claim = lab_claim_estimate(&pair, LAB_STUDY_RATE);
     } else {
         claim = lab_claim_from_differences(values_of(base, figure, arena), base->point.count,
@@ -192,6 +227,8 @@ void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena) {
              LAB_LIST_KEY(metric->values, value, metric->better == LAB_DIRECTION_HIGHER));
     while (metric->values[first].setting != reference)
         first++;
+    if (metric->better != LAB_DIRECTION_NONE)
+        add_prior(metric, &figure, arena);
     compare(metric, reference, &figure, arena);
     judge(metric, first, arena);
 }

@@ -9,6 +9,7 @@
 #include "model/claim.h"
 #include "model/metric_name.h"
 #include "model/reported_metric.h"
+#include "stats/stats.h"
 
 /* --- settings --- */
 
@@ -109,6 +110,9 @@ struct metrics_figure { /* of a run, that settings are compared by */
     const char *name;
     const char *difference; /* of claim.h */
     bool rate;              /* copies of a run have their own */
+    /* of differences between settings of a study, in a block; {0} = unknown */
+    struct lab_variance_prior prior;
+    double prior_most; /* degrees of freedom of all of them */
 };
 
 struct metrics_figure metrics_figure_of(const struct metrics_metric *metric);

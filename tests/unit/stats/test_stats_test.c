@@ -122,6 +122,35 @@ LAB_TEST(shares_are_those_of_r) {
     }
 }
 
+/* Against limma's fitFDist: variances that differ by chance alone are one. */
+LAB_TEST(a_prior_of_variances) {
+    static const struct {
+        double variances[5], freedom;
+        size_t n;
+        double prior, freedoms;
+    } cases[] = {
+        {{1e-4, 1, 100, .01, 10}, 4, 5, 0.006063278315258568, 0.3725608784905567},
+        {{1, 8, .1, 3}, 6, 4, 0.5846942030097968, 1.3100112772329884},
+        {{1, 2, .5, 4, 1.5}, 2, 5, 1.8, INFINITY},
+        {{1, 0, NAN}, 2, 3, NAN, 0}, /* one alone has nothing in common with others */
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        double freedoms[5];
+        for (size_t k = 0; k < cases[i].n; k++)
+            freedoms[k] = cases[i].freedom;
+        struct lab_variance_prior prior =
+            lab_stats_variance_prior(cases[i].variances, freedoms, cases[i].n);
+        if (isnan(cases[i].prior))
+            assert_nan(prior.variance);
+        else
+            assert_close(prior.variance, cases[i].prior, 1e-6);
+        if (isfinite(cases[i].freedoms))
+            assert_close(prior.freedom, cases[i].freedoms, 1e-6);
+        else
+            assert_true(isinf(prior.freedom));
+    }
+}
+
 LAB_TEST(shares_of_nothing) {
     assert_nan(lab_stats_binomial_test(0, 0, .5));
     assert_nan(lab_stats_binomial_test(3, 2, .5));
