@@ -236,6 +236,11 @@ static int read_recording(const struct lab_command_call *call, struct source *so
     for (const char **text = source->recording.missing; result == 0 && text && *text; text++)
         if (!call->console->quiet)
             lab_console_note("%s: %s", source->path, *text);
+    bool any = source->recording.process_count > 0;
+    for (int i = 0; i < source->recording.track_count; i++)
+        any |= source->recording.tracks[i].count > 0;
+    if (result == 0 && !source->store && !any)
+        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples", source->path);
     return result;
 }
 

@@ -144,6 +144,8 @@ refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 
 echo '{"a": 1}' >"$work/other.json"
 refuse "has no known field .the first: a.; known files" "$work/other.json"
+echo 'timestamp, index, utilization.gpu [%], memory.used [MiB]' >"$work/header.csv"
+refuse "header.csv holds no samples" "$work/header.csv" -q
 
 # one run, one phase: rows, and samples of that time
 cp -r "$source_dir/tests/fixtures/0.1.0/contention" "$work/contention"

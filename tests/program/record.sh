@@ -246,7 +246,8 @@ wait $full
 status=$? what="gpulab record on a full disk"
 [ $status = 5 ] || fail "$what: status $status: $(cat full.err)"
 [ "$(grep -c 'sampling continues' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
-"$gpulab" export full.db >rows 2>full.err || fail "$what: $(cat full.err)"
+"$gpulab" export full.db >rows 2>full.err || grep -q 'full.db holds no samples' full.err ||
+    fail "$what: $(cat full.err)"
 
 # a driver that failed at first was asked again
 wait $module || fail "module.db: $(cat module.err)"
