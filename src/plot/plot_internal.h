@@ -1,8 +1,8 @@
 /*
  * plot_internal.h: a chart on its way to a picture: shortened (plot_names.c), laid out for a width
- * (plot_layout.c), made into a scene of rectangles, lines, areas, signs and texts (plot_scene.c,
- * plot_series.c), which SVG (plot_svg.c) and gnuplot (plot_script.c) paint alike. Lengths are
- * pixels of the page; y grows downwards.
+ * (plot_layout.c, plot_overlap.c), made into a scene of rectangles, lines, areas, signs and texts
+ * (plot_scene.c, plot_series.c), which SVG (plot_svg.c) and gnuplot (plot_script.c) paint alike.
+ * Lengths are pixels of the page; y grows downwards.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #define PLOT_KEYS_MOST 32
 #define PLOT_TITLE_GAP 8    /* between titles above an area and the text of its highest tick */
 #define PLOT_EDGE      10   /* between a picture's edge and what is in it */
+#define PLOT_SEEN      8    /* of a line that lies on another, between its gaps */
 #define PLOT_BOLD      1.15 /* times as wide as plain letters */
 
 /* --- formats --- */
@@ -64,6 +65,7 @@ struct plot_mark {
     enum lab_colour colour;
     double opacity; /* 0 = opaque */
     int dash;       /* 0 = solid */
+    int beneath;    /* of a line: how many it lies on, which its gaps show */
     int shape;
     double size;
     enum plot_anchor anchor;
@@ -127,6 +129,7 @@ struct plot_panel {
     double row_high;                 /* of LAB_CHART_ROW: the value that fills a row */
     int bars, boxes, dodged;         /* series of that kind that stand next to each other */
     double step;                     /* between neighbours of them on x */
+    const int *beneath;              /* of each series: lines that lie below it, one on another */
 };
 
 struct plot_entry {            /* of the key, which is one for all panels */
@@ -134,6 +137,7 @@ struct plot_entry {            /* of the key, which is one for all panels */
     int look;                  /* number of colour, sign and dashes */
     enum lab_chart_mark mark;
     bool shade;
+    int beneath; /* the most of any panel */
     double x, y; /* where it is */
 };
 
@@ -155,6 +159,9 @@ struct plot_layout {
 
 void plot_layout_make(const struct lab_chart *chart, const struct plot_format *format,
                       struct lab_arena *arena, struct plot_layout *ret);
+
+/* Of a layout that is made otherwise. */
+void plot_find_overlaps(struct plot_layout *layout);
 
 /* Range and ticks of one axis of panels that share it. `pixels` long; texts of `size` lie along it
  * (x) or across (y). */

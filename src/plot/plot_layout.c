@@ -493,4 +493,5 @@ void plot_layout_make(const struct lab_chart *chart, const struct plot_format *f
     }
     place_columns(ret);
     place_rows(ret, top);
+    plot_find_overlaps(ret);
 }

@@ -96,6 +96,7 @@ static void add_sample(struct plot_scene *scene, const struct plot_entry *entry)
             add_line(scene, entry->x, entry->y, entry->x + 20, entry->y, colour);
         line->width = 1.8;
         line->dash = entry->mark == LAB_CHART_DASHES;
+        line->beneath = entry->beneath;
     }
     if (sign)
         plot_add_sign(scene, entry->x + 10, entry->y, 3.5, entry->look);

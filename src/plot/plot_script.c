@@ -46,7 +46,8 @@ static bool is_filled(const struct plot_mark *mark) {
 
 static bool alike(const struct plot_mark *a, const struct plot_mark *b) {
     return is_filled(a) == is_filled(b) && a->colour == b->colour && a->opacity == b->opacity &&
-           (is_filled(a) || (a->width == b->width && a->dash == b->dash));
+           (is_filled(a) ||
+            (a->width == b->width && a->dash == b->dash && a->beneath == b->beneath));
 }
 
 static void add_points(struct lab_str *out, const struct plot_mark *mark) {
@@ -90,9 +91,17 @@ static void add_blocks(struct lab_str *out, const struct plot_scene *scene) {
     lab_str_add(out, "END\n");
 }
 
+static const char *dash_type(const struct plot_mark *mark, char *text, size_t size) {
+    if (!mark->beneath)
+        return mark->dash ? "(8,5)" : "1";
+    snprintf(text, size, "(%d,%d)", PLOT_SEEN, PLOT_SEEN * mark->beneath);
+    return text;
+}
+
 static void add_plot(struct lab_str *out, const struct plot_scene *scene, double scale) {
     const struct plot_mark *last = NULL;
     int index = 0;
+    char dashes[32];
     for (int i = 0; i < scene->count; i++) {
         const struct plot_mark *mark = &scene->marks[i];
         if (!is_drawn(mark) || (last && alike(last, mark)))
@@ -106,7 +115,7 @@ static void add_plot(struct lab_str *out, const struct plot_scene *scene, double
                            clear, lab_plot_colours[mark->colour] + 1);
         else
             lab_str_printf(out, "lines linewidth %.2f dashtype %s linecolor rgb '%s'",
-                           mark->width * scale, mark->dash ? "(8,5)" : "1",
+                           mark->width * scale, dash_type(mark, dashes, sizeof dashes),
                            lab_plot_colours[mark->colour]);
         last = mark;
     }

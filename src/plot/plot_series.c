@@ -176,6 +176,7 @@ static void add_line(const struct drawing *d) {
     struct plot_mark *line = plot_add_path(d->scene, PLOT_LINE, path.points, path.count, d->colour);
     line->width = d->series->count > 500 ? 1 : 1.8;
     line->dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES;
+    line->beneath = d->made->beneath[d->number];
     line->series = 1;
 }
 

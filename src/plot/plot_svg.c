@@ -190,7 +190,10 @@ static void add_mark(const struct writing *w, const struct plot_mark *mark) {
         add_colour(w, mark);
         if (mark->width != 1)
             add_attribute(w, "stroke-width", mark->width);
-        if (mark->dash)
+        if (mark->beneath)
+            lab_str_printf(w->out, " stroke-dasharray=\"%d %d\"", PLOT_SEEN,
+                           PLOT_SEEN * mark->beneath);
+        else if (mark->dash)
             lab_str_printf(w->out, " stroke-dasharray=\"%d 4\"", 3 + 3 * mark->dash);
         end(w, "path", mark->text);
         break;

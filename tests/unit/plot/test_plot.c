@@ -302,6 +302,43 @@ LAB_TEST(one_value_is_drawn) {
     assert_int_equal(lines, 1);
 }
 
+/* Given lines that lie on each other, then the later one has gaps, in the key as well; lines that
+ * only cross have none. */
+LAB_TEST(lines_on_each_other_are_seen) {
+    struct given *g = *state;
+    double *x = given_count(&g->arena, 50, 1), *y = given_count(&g->arena, 50, 0.1);
+    const double above[] = {0.005, 0.01, 2, -1}; /* -1: falls instead */
+    struct lab_chart_series series[5];
+    for (int s = 0; s < 5; s++) {
+        double *own = given_copy(&g->arena, y, 50, s == 4 ? -1 : 1);
+        for (int i = 0; s > 0 && i < 50; i++)
+            own[i] += s == 4 ? 5 : above[s - 1];
+        series[s] = (struct lab_chart_series){.title = lab_arena_printf(&g->arena, "%d", s),
+                                              .x = x,
+                                              .y = own,
+                                              .count = 50,
+                                              .colour = s};
+    }
+    struct lab_chart_panel panel = {
+        .x = given_axis("Step"), .y = given_axis("loss"), .series = series, .series_count = 5};
+    struct lab_chart chart = {.name = "c", .title = "c", .panels = &panel, .panel_count = 1};
+    struct plot_scene scene;
+    plot_scene_make(&chart, &plot_page, &g->arena, &scene);
+    const int beneath[] = {0, 1, 2, 0, 0};
+    int found = 0, keys = 0;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        if (mark->kind == PLOT_LINE && mark->series)
+            assert_int_equal(mark->beneath, beneath[found++]);
+        else
+            keys += mark->kind == PLOT_LINE && mark->beneath > 0;
+    }
+    assert_int_equal(found, 5);
+    assert_int_equal(keys, 2);
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, "stroke-dasharray=\"8 16\"");
+}
+
 /* Given one reading that stands out among many, then it is kept. */
 LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
