@@ -11,11 +11,14 @@
 
 #include <math.h>
 
-#define SETTINGS_MOST 8   /* of a chart: one colour each */
-#define PANELS_MOST   6   /* metrics */
-#define GRID_MOST     160 /* points of a line */
-#define FAR           10  /* times its first values: a metric that diverged */
-#define WIDE          50  /* a loss whose range is that wide is drawn logarithmically */
+#define SETTINGS_MOST 8    /* of a chart: one colour each */
+#define PANELS_MOST   6    /* metrics */
+#define GRID_MOST     160  /* points of a line */
+#define FAR           10   /* times its first values: a metric that diverged */
+#define WIDE          50   /* a loss whose range is that wide is drawn logarithmically */
+#define NEAR          0.05 /* of a panel's height: ends of curves that look like one */
+#define ENDS_SHOWN    0.15 /* likewise: those that are drawn again, larger */
+#define END_FROM      0.75 /* of the longest curve */
 
 struct drawing {
     const struct metrics_metric *metric;
@@ -247,6 +250,12 @@ static double limit_of(const struct metrics_metric *metric) {
     return first > 0 ? FAR * first : (double)NAN;
 }
 
+/* Of more settings than there are colours, the worst that was compared stands for the others: a
+ * verdict may name it. */
+static int worst_of(const struct metrics_metric *metric) {
+    return metric->compared > SETTINGS_MOST ? metric->compared - 1 : SETTINGS_MOST - 1;
+}
+
 static struct drawing add_panel(struct lab_chart *chart, const struct metrics_metric *metric,
                                 bool over_time, const char *title, struct lab_arena *arena) {
     struct drawing d = {.metric = metric,
@@ -261,11 +270,70 @@ static struct drawing add_panel(struct lab_chart *chart, const struct metrics_me
                                      : is_by_epoch(metric) ? "Epoch"
                                                            : "Step"),
                             lab_axis(metrics_title(metric, arena)), arena);
-    for (int i = 0; i < metric->drawn && i < SETTINGS_MOST; i++)
-        add_setting(panel, &metric->values[i], &d, i);
+    for (int i = 0; i < metric->drawn && i < SETTINGS_MOST; i++) {
+        bool last = i == SETTINGS_MOST - 1;
+        add_setting(panel, &metric->values[last ? worst_of(metric) : i], &d, i);
+    }
     chart->panel_count -= panel->series_count == 0;
     panel->y.log = metric->better == LAB_DIRECTION_LOWER && d.low > 0 && d.high > WIDE * d.low;
     return d;
+}
+
+/* --- the end of curves that lie on each other --- */
+
+static double last_of(const struct lab_chart_series *line) {
+    return line->count ? line->y[line->count - 1] : (double)NAN;
+}
+
+/* How far two ends lie from each other, of the panel's height. */
+static double distance(const struct lab_chart_panel *panel, const struct drawing *d, double a,
+                       double b) {
+    return panel->y.log ? fabs(log(a / b)) / log(d->high / d->low)
+                        : fabs(a - b) / (d->high - d->low);
+}
+
+/* The part of a series from an x on. */
+static struct lab_chart_series end_of(const struct lab_chart_series *series, double from) {
+    struct lab_chart_series end = *series;
+    size_t first = 0;
+    while (first < series->count && series->x[first] < from)
+        first++;
+    end.x += first;
+    end.y += first;
+    end.low = series->low ? series->low + first : NULL;
+    end.high = series->high ? series->high + first : NULL;
+    end.count -= first;
+    return end;
+}
+
+/* Settings whose ends are too near to the best one's to be told apart: their last quarter again,
+ * larger. */
+static void add_ends(struct lab_chart *chart, const struct drawing *d) {
+    const struct lab_chart_panel whole = chart->panels[0];
+    const struct lab_chart_series *best = NULL;
+    double until = NAN;
+    int near = 0;
+    for (int s = 0; s < whole.series_count; s++) {
+        const struct lab_chart_series *line = &whole.series[s];
+        if (line->mark != LAB_CHART_LINE)
+            continue;
+        best = best ? best : line;
+        until = fmax(until, line->x[line->count - 1]);
+        near += line != best && distance(&whole, d, last_of(line), last_of(best)) < NEAR;
+    }
+    if (near == 0)
+        return;
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, "Last quarter", whole.x, lab_axis(whole.y.title), d->arena);
+    for (int s = 0; s < whole.series_count; s++) {
+        const struct lab_chart_series *own = &whole.series[s], *line = own;
+        while (line->mark != LAB_CHART_LINE) /* behind its band */
+            line++;
+        struct lab_chart_series end = end_of(own, END_FROM * until);
+        if (end.count > 1 && distance(&whole, d, last_of(line), last_of(best)) < ENDS_SHOWN)
+            lab_panel_add_series(panel, end, d->arena);
+    }
+    chart->columns = 2;
 }
 
 /* --- charts --- */
@@ -291,7 +359,8 @@ static const char *caption_of(const struct drawing *d, const struct metrics_metr
                               struct lab_arena *arena) {
     LAB_AUTO(str, text);
     if (leading->drawn > SETTINGS_MOST)
-        lab_str_printf(&text, "The %d best of %d settings. ", SETTINGS_MOST, leading->drawn);
+        lab_str_printf(&text, "The %d best and the worst of %d settings. ", SETTINGS_MOST - 1,
+                       leading->drawn);
     if (d->repeated)
         lab_str_add(&text, "Lines are means over runs; bands go from their minimum to maximum. ");
     else if (d->thinned)
@@ -345,8 +414,10 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
     if (!over_time || !some_run(leading, lacks_times)) {
         struct drawing d = add_panel(&first, leading, over_time, NULL, arena);
         first.caption = caption_of(&d, leading, arena);
-        if (first.panel_count > 0)
+        if (first.panel_count > 0) {
+            add_ends(&first, &d);
             lab_analysis_add_chart(result, first, arena);
+        }
     }
     if (some_run(leading, lab_curve_is_buffered))
         lab_analysis_note(&result->notes, arena,

@@ -59,6 +59,25 @@ LAB_TEST(curves_have_a_mean_and_a_band) {
     assert_float_equal(g->result.charts[1].panels[0].series[0].x[0], 0, 1e-9);
 }
 
+/* Given two settings that end alike and one that doesn't, then the two are drawn again, larger. */
+LAB_TEST(ends_that_look_like_one_are_drawn_again) {
+    struct given *g = *state;
+    for (int r = 0; r < 2; r++) {
+        add_curve(g, "sgd", r, 0.9, 20);
+        add_curve(g, "adam", r, 0.2 + 0.001 * r, 20);
+        add_curve(g, "adamw", r, 0.21 + 0.001 * r, 20);
+    }
+    analyse(g);
+    const struct lab_chart *chart = g->result.charts;
+    assert_int_equal(chart->panel_count, 2);
+    const struct lab_chart_panel *end = &chart->panels[1];
+    assert_string_equal(end->title, "Last quarter");
+    for (int s = 0; s < end->series_count; s++) {
+        assert_string_not_equal(end->series[s].title ? end->series[s].title : "", "sgd");
+        assert_true(end->series[s].x[0] >= 15);
+    }
+}
+
 /* Given settings of different lengths, then they are compared at the last step that all have. */
 LAB_TEST(different_lengths_are_compared_where_all_are) {
     static const struct {
