@@ -105,7 +105,7 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
                                                        .gpu_ids = item->devices,
                                                        .nodes = item->nodes,
                                                        .series = !use      ? "others"
-                                                                 : decided ? "use this"
+                                                                 : decided ? "recommended"
                                                                            : "default",
                                                        .batch = item->batch,
                                                        .compiled = item->compiled,
@@ -271,9 +271,9 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
             lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement",
                                 "rate_per_s", "use", LAB_CHART_POINTS, arena);
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
-            points[s].colour = lab_str_equal(points[s].title, "use this")  ? 0
-                               : lab_str_equal(points[s].title, "default") ? 1
-                                                                           : 7;
+            points[s].colour = lab_str_equal(points[s].title, "recommended") ? 0
+                               : lab_str_equal(points[s].title, "default")   ? 1
+                                                                             : 7;
     }
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)

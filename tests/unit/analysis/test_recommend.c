@@ -78,7 +78,7 @@ LAB_TEST(no_device_is_best_where_none_differs) {
         any |= strstr(result.answer, "than its peers") != NULL;
         for (int i = 0; i < result.charts[0].panels[0].series_count; i++)
             assert_true(any ||
-                        !lab_str_equal(result.charts[0].panels[0].series[i].title, "use this"));
+                        !lab_str_equal(result.charts[0].panels[0].series[i].title, "recommended"));
         if (!any) /* then the default is used */
             for (int p = 0; p < 3; p++)
                 assert_string_equal(figure(&result, p, "gpu_ids")->text, "0");
