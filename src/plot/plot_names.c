@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TITLE_MOST 44 /* columns of a panel's title that fit above it */
+#define ROW_FITS   46 /* of a row's name at its left */
 
 /* --- ids of runs --- */
 
@@ -147,7 +148,7 @@ static const char *const *find_shortened(const struct lab_chart *chart,
         if (axis_of(&chart->panels[p], of_x)->names == axis->names &&
             axis_of(&chart->panels[p], of_x)->name_count == axis->name_count)
             return axis_of(&panels[p], of_x)->names;
-    return shorten(axis->names, axis->name_count, PLOT_NAME_FITS, arena);
+    return shorten(axis->names, axis->name_count, of_x ? PLOT_NAME_FITS : ROW_FITS, arena);
 }
 
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena) {

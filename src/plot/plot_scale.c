@@ -10,6 +10,7 @@
 #define TIC_SIZES_Y    3
 #define LINE_SIZES     1.25
 #define NAME_SIZES     17 /* the longest name, before it is cut */
+#define ROW_SIZES      26 /* of a row, on a page; a paper has no room for that */
 #define DISTINCT_MOST  8
 #define FIGURE_SHARE   0.14 /* of the height that values above bars take */
 #define ZERO_SHARE     0.5  /* what begins below this share of its end begins at zero */
@@ -312,6 +313,7 @@ static bool add_own(const struct lab_chart_panel *const *panels, int count, doub
 static void add_names(const struct lab_chart_axis *from, bool of_x, double pixels, double size,
                       struct plot_axis *axis) {
     LAB_AUTO(arena, arena);
+    double most = (of_x || size < plot_page.small ? NAME_SIZES : ROW_SIZES) * size;
     double each = pixels / (from->name_count ? from->name_count : 1), longest = 0;
     for (int i = 0; i < from->name_count; i++)
         longest = fmax(longest, plot_text_width(from->names[i], size));
@@ -321,7 +323,7 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, double pixel
     while (every < 1 || from->name_count > every * PLOT_TICS_MOST)
         every++;
     for (int i = 0; i < from->name_count; i += every)
-        add_tic(axis, i, plot_text_cut(from->names[i], size, NAME_SIZES * size, &arena));
+        add_tic(axis, i, plot_text_cut(from->names[i], size, most, &arena));
 }
 
 static void add_numbers(const struct lab_chart_panel *const *panels, int count, bool of_x,

@@ -7,11 +7,12 @@
 
 #include <math.h>
 
-#define LINES_MAX  6  /* more in one chart are illegible: then they are pooled */
-#define PANELS_MAX 12 /* models: those with the largest changes */
+#define LINES_MAX  6   /* more in one chart are illegible: then they are pooled */
+#define PANELS_MAX 12  /* models; more of them are rows */
+#define ROWS_MAX   120 /* those with the largest changes */
 
 struct remote { /* a model on a device, from a NUMA node */
-    const char *device, *node, *feed;
+    const char *device, *node, *model, *feed;
     double gflop;
     struct lab_claim change;
 };
@@ -19,6 +20,7 @@ struct remote { /* a model on a device, from a NUMA node */
 static const struct lab_field remote_fields[] = {
     LAB_FIELD(struct remote, device, "device", "Device", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, node, "node", "NUMA node", LAB_UNIT_TEXT),
+    LAB_FIELD(struct remote, model, "model", "Model", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, feed, "feed", "Device, NUMA node", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct remote, change, "change", "Throughput", LAB_UNIT_CHANGE),
@@ -32,37 +34,43 @@ static const struct lab_field pooled_fields[] = {
 
 /* --- maps --- */
 
-/* Cells of a model, devices by their local nodes, nodes by their distance from the first device. */
-static struct lab_rows map_rows(const struct lab_numa_grid *grid, int model,
-                                struct lab_arena *arena) {
-    size_t devices = (size_t)grid->device_count;
-    const struct lab_numa_device **order = lab_arena_alloc(arena, devices + 1, sizeof *order);
-    struct remote *rows = NULL;
-    int count = 0;
-    for (size_t d = 0; d < devices; d++)
-        order[d] = &grid->devices[d];
-    LAB_SORT_REFS(order, devices, LAB_BY(*order, home));
-    for (size_t d = 0; d < devices; d++) {
-        const struct lab_numa_device *device = order[d];
-        struct lab_numa_node *nodes =
-            lab_arena_copy(arena, device->nodes, (size_t)device->node_count, sizeof *nodes);
-        LAB_SORT(nodes, device->node_count, LAB_BY(nodes, distance), LAB_BY(nodes, number));
-        for (int i = 0; i < device->node_count; i++) {
-            int n = 0;
-            while (device->nodes[n].number != nodes[i].number)
-                n++;
-            struct remote row = {.device = device->title,
-                                 .node = lab_arena_printf(arena, "%d", nodes[i].number),
-                                 .change = lab_numa_cell_at(device, model, n)->claim};
-            if (n == device->reference) { /* nothing to compare with itself */
-                row.change = lab_claim_none;
-                row.change.subject = row.change.reference =
-                    nodes[i].number == device->home ? "local" : "ref";
-            }
-            LAB_ADD(rows, count, arena) = row;
+struct cells {
+    struct remote *items;
+    int count;
+};
+
+/* Those of a model on a device, nodes by their distance. */
+static void add_cells(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                      int model, struct cells *cells, struct lab_arena *arena) {
+    struct lab_numa_node *nodes =
+        lab_arena_copy(arena, device->nodes, (size_t)device->node_count, sizeof *nodes);
+    LAB_SORT(nodes, device->node_count, LAB_BY(nodes, distance), LAB_BY(nodes, number));
+    for (int i = 0; i < device->node_count; i++) {
+        int n = 0;
+        while (device->nodes[n].number != nodes[i].number)
+            n++;
+        struct remote row = {.device = device->title,
+                             .node = lab_arena_printf(arena, "%d", nodes[i].number),
+                             .model = grid->models[model].name,
+                             .change = lab_numa_cell_at(device, model, n)->claim};
+        if (n == device->reference) { /* nothing to compare with itself */
+            row.change = lab_claim_none;
+            row.change.subject = row.change.reference =
+                nodes[i].number == device->home ? "local" : "ref";
         }
+        LAB_ADD(cells->items, cells->count, arena) = row;
     }
-    return LAB_ROWS(remote_fields, rows, count);
+}
+
+/* By their local nodes. */
+static const struct lab_numa_device **sort_devices(const struct lab_numa_grid *grid,
+                                                   struct lab_arena *arena) {
+    size_t count = (size_t)grid->device_count;
+    const struct lab_numa_device **order = lab_arena_alloc(arena, count + 1, sizeof *order);
+    for (size_t d = 0; d < count; d++)
+        order[d] = &grid->devices[d];
+    LAB_SORT_REFS(order, count, LAB_BY(*order, home));
+    return order;
 }
 
 /* The largest change of a model, to choose by. */
@@ -79,7 +87,7 @@ static bool is_shown(const struct lab_numa_grid *grid, int model) {
     for (int m = 0; m < grid->model_count; m++)
         before += weight(grid, m) > weight(grid, model) ||
                   (weight(grid, m) == weight(grid, model) && m < model);
-    return before < PANELS_MAX;
+    return before < ROWS_MAX;
 }
 
 /* What the words in the cells mean, of those that there are. */
@@ -103,6 +111,37 @@ static const char *map_caption(const struct lab_numa_grid *grid, struct lab_aren
         reference ? "ref: reference; the local NUMA node was not tested. " : "");
 }
 
+static void add_map(struct lab_chart *chart, const char *title, const struct cells *cells,
+                    const char *across, struct lab_arena *arena) {
+    struct lab_rows rows = LAB_ROWS(remote_fields, cells->items, cells->count);
+    lab_rows_set_heat(lab_chart_add_panel(chart, title, lab_axis("NUMA node"), lab_axis(""), arena),
+                      &rows, "node", across, "change", "Change of throughput [%]", arena);
+}
+
+static void add_model_panels(struct lab_chart *chart, const struct lab_numa_grid *grid,
+                             struct lab_arena *arena) {
+    const struct lab_numa_device **devices = sort_devices(grid, arena);
+    for (int m = 0; m < grid->model_count; m++) {
+        struct cells cells = {0};
+        for (int d = 0; d < grid->device_count; d++)
+            add_cells(grid, devices[d], m, &cells, arena);
+        add_map(chart, grid->models[m].name, &cells, "device", arena);
+    }
+}
+
+/* Many models are rows of their devices' panels. */
+static void add_device_panels(struct lab_chart *chart, const struct lab_numa_grid *grid,
+                              struct lab_arena *arena) {
+    const struct lab_numa_device **devices = sort_devices(grid, arena);
+    for (int d = 0; d < grid->device_count; d++) {
+        struct cells cells = {0};
+        for (int m = 0; m < grid->model_count; m++)
+            if (is_shown(grid, m))
+                add_cells(grid, devices[d], m, &cells, arena);
+        add_map(chart, devices[d]->title, &cells, "model", arena);
+    }
+}
+
 static void add_maps(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                      const char *suffix, struct lab_arena *arena) {
     struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
@@ -110,17 +149,13 @@ static void add_maps(struct lab_analysis_result *result, const struct lab_numa_g
                                   "Throughput on remote NUMA nodes compared with the local one",
                               .caption = map_caption(grid, arena),
                               .simulated = grid->study->simulated};
-    for (int m = 0; m < grid->model_count; m++) {
-        if (!is_shown(grid, m))
-            continue;
-        struct lab_rows rows = map_rows(grid, m, arena);
-        lab_rows_set_heat(lab_chart_add_panel(&chart, grid->models[m].name, lab_axis("NUMA node"),
-                                              lab_axis(""), arena),
-                          &rows, "node", "device", "change", "Change of throughput [%]", arena);
-    }
-    if (grid->model_count > chart.panel_count)
+    if (grid->model_count > PANELS_MAX)
+        add_device_panels(&chart, grid, arena);
+    else
+        add_model_panels(&chart, grid, arena);
+    if (grid->model_count > ROWS_MAX)
         chart.title =
-            lab_arena_printf(arena, "%s, %d of %s", chart.title, chart.panel_count,
+            lab_arena_printf(arena, "%s, %d of %s", chart.title, ROWS_MAX,
                              lab_study_count_words(grid->study, grid->model_count, arena));
     lab_analysis_add_chart(result, chart, arena);
 }

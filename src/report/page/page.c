@@ -8,6 +8,7 @@
 
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
+#define HERO_ROWS      16  /* of a map */
 #define LEAD_SENTENCES 3
 #define LEAD_MOST      330 /* characters of them */
 #define SUBJECTS_SHOWN 3
@@ -273,6 +274,36 @@ static const struct lab_chart *hero(const struct lab_page *page) {
             if (page_chart_has_data(&page->analyses[i].result->charts[c]))
                 return &page->analyses[i].result->charts[c];
     return NULL;
+}
+
+static void add_columns(const struct page_build *build) {
+    struct lab_doc *doc = build->doc;
+    const struct lab_chart *chart = hero(build->page);
+    if (chart) {
+        lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
+        lab_doc_only(doc, LAB_DOC_SCREEN);
+/* The first that has data, rather one that the screen has room for. */
+static const struct lab_chart *first_chart(const struct lab_analysis_result *result) {
+    const struct lab_chart *tall = NULL;
+    for (int c = 0; c < result->chart_count; c++) {
+        const struct lab_chart *chart = &result->charts[c];
+        if (!page_chart_has_data(chart))
+            continue;
+        if (!chart->panels[0].heat || chart->panels[0].y.name_count <= HERO_ROWS)
+            return chart;
+        tall = tall ? tall : chart;
+    }
+    return tall;
+}
+
+/* Of the analysis that gives the verdict, or of the next one that has any; none where there is no
+ * verdict to show. */
+static const struct lab_chart *hero(const struct lab_page *page) {
+    const struct lab_chart *chart = NULL;
+    for (int i = 0; i < page->analysis_count && !page_is_untested(page) && !chart; i++)
+        if (page_tells(&page->analyses[i]))
+            chart = first_chart(page->analyses[i].result);
+    return chart;
 }
 
 static void add_columns(const struct page_build *build) {
