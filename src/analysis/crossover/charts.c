@@ -5,6 +5,8 @@
 #include "base/list.h"
 #include "base/str.h"
 
+#include <math.h>
+
 #define PANELS_MAX 6
 #define NAMES_MOST 6 /* of marks, in the caption */
 
@@ -30,6 +32,23 @@ static struct lab_rows rows_of(const struct crossover_series *series, struct lab
                            1e6 * (compute ? model->compute_s : model->transfer_s)};
     }
     return LAB_ROWS(fields, rows, count);
+}
+
+/* Models that only copy, on the device of that series, at no work. */
+static struct lab_rows copies_of(const struct crossover_group *groups, int count,
+                                 const struct crossover_series *series, struct lab_arena *arena) {
+    struct drawn *rows = NULL;
+    int row_count = 0;
+    for (int g = 0; g < count; g++) {
+        ptrdiff_t own = series - groups[g].series;
+        for (int m = 0; own >= 0 && own < groups[g].series_count && m < groups[g].count; m++) {
+            const struct crossover_model *model = &groups[g].models[m];
+            if (isnan(model->compute_s) && isfinite(model->transfer_s) && model->gflop == 0)
+                LAB_ADD(rows, row_count, arena) =
+                    (struct drawn){"transfer", 0, 1e6 * model->transfer_s};
+        }
+    }
+    return LAB_ROWS(fields, rows, row_count);
 }
 
 #define STEPS 8 /* of a line between two models */
@@ -74,7 +93,7 @@ static int choose(const struct crossover_group *groups, int count, struct lab_ar
 }
 
 static void add_panel(struct lab_chart *chart, const struct crossover_series *series,
-                      struct lab_arena *arena) {
+                      const struct lab_rows *copies, struct lab_arena *arena) {
     struct lab_rows rows = rows_of(series, arena);
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, series->claim.subject, lab_axis_log("Work of a sample [GFLOP]"),
@@ -86,6 +105,8 @@ static void add_panel(struct lab_chart *chart, const struct crossover_series *se
         lab_rows_add_series(panel, &lines, "gflop", "time_us", "stage", LAB_CHART_DASHES, arena);
     for (int s = 0; stages + s < panel->series_count; s++)
         dashes[s].colour = panel->series[s].colour;
+    if (copies->count > 0)
+        lab_rows_add_series(panel, copies, "gflop", "time_us", "stage", LAB_CHART_POINTS, arena);
     if (series->claim.verdict != LAB_CLAIM_YES)
         return;
     struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
@@ -123,13 +144,20 @@ void crossover_add_chart(struct lab_analysis_result *result, const struct crosso
                               .simulated = result->simulated};
     const struct crossover_series **chosen;
     int all, shown = choose(groups, count, arena, &chosen, &all);
-    for (int s = 0; s < shown; s++)
-        add_panel(&chart, chosen[s], arena);
+    bool copied = false;
+    for (int s = 0; s < shown; s++) {
+        struct lab_rows copies = copies_of(groups, count, chosen[s], arena);
+        add_panel(&chart, chosen[s], &copies, arena);
+        copied |= copies.count > 0;
+    }
     const char *names = shown > 0 ? mark_names(chosen, shown, arena) : NULL;
     if (names)
-        chart.caption = lab_arena_printf(arena, "Marks, from the left: %s. %s", names,
+        chart.caption = lab_arena_printf(arena, "Marks, from the left: %s%s. %s",
+                                         copied ? "copies only, " : "", names,
                                          "Dashes: interpolated. The longer of the two bounds the "
                                          "pipeline.");
+    else if (copied)
+        chart.caption = lab_arena_printf(arena, "%s 0: copies only.", chart.caption);
     if (all > shown)
         chart.title =
             lab_arena_printf(arena, "%s, %d of %d shown, from the lowest crossover to the highest",
