@@ -59,6 +59,8 @@ struct lab_doc_column {
     bool below;
 };
 
+#define LAB_UNIT_SAMPLES "samples/s" /* of a PER_SECOND without a unit of its own */
+
 struct lab_doc_cell {
     const char *text;        /* of a TEXT; beside a figure, a remark in a few words, or NULL */
     double value, low, high; /* NaN = there is none */

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "doc/block.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,10 +83,45 @@ static int total_width(const struct sheet *sheet) {
     return total;
 }
 
-/* --- columns that yield --- */
-
 static bool is_too_wide(const struct sheet *sheet) {
     return total_width(sheet) > sheet->style.columns;
+}
+
+/* --- columns that yield --- */
+
+/* Of rates that all have it; NULL = they differ, or there is none. */
+static const char *common_unit(const struct sheet *sheet, const struct column *column) {
+    const struct lab_doc_table *table = sheet->table;
+    const char *common = NULL;
+    for (int r = 0; r < table->row_count && column->column->unit == LAB_UNIT_PER_SECOND; r++) {
+        const struct lab_doc_cell *cell =
+            &table->cells[(ptrdiff_t)r * table->column_count + (column->column - table->columns)];
+        const char *unit = cell->unit ? cell->unit : LAB_UNIT_SAMPLES;
+        if (isnan(cell->value))
+            continue;
+        if (common && strcmp(unit, common) != 0)
+            return NULL;
+        common = unit;
+    }
+    return common;
+}
+
+/* Rates of a table that is too wide have their unit in the title. */
+static void move_units(const struct sheet *sheet) {
+    for (int c = 0; c < sheet->count; c++) {
+        struct column *column = &sheet->columns[c];
+        const char *unit = is_too_wide(sheet) ? common_unit(sheet, column) : NULL;
+        if (!unit || column->hidden)
+            continue;
+        for (int r = 0; r < sheet->table->row_count; r++) {
+            const char *cell = column->cells[r], *at = strstr(cell, unit);
+            if (at && at > cell)
+                column->cells[r] = lab_arena_printf(sheet->arena, "%.*s%s", (int)(at - 1 - cell),
+                                                    cell, at + strlen(unit));
+        }
+        column->title = unit;
+        measure(sheet, column);
+    }
 }
 
 static void hide_some(struct sheet *sheet) {
@@ -189,27 +225,22 @@ static int tell_apart(const struct sheet *sheet, struct column *column) {
     least = least_width(sheet, column);
     if (least <= NAME_MIN)
         return least;
-    cut_middles(sheet, column, NAME_MIN);
+    int room = column->width - (total_width(sheet) - sheet->style.columns);
+    cut_middles(sheet, column, room < NAME_LEAST ? NAME_LEAST : room < NAME_MIN ? room : NAME_MIN);
     return column->width;
 }
 
-/* The column that tells rows apart: the first, or, where that only counts them, the next. That one
- * a terminal below 80 columns cuts as it must. */
+/* The column that tells rows apart: the first, or, where that only counts them, the next. */
 static struct column *find_names(const struct sheet *sheet) {
-    for (int c = 0; c < sheet->count; c++) {
-        struct column *column = &sheet->columns[c];
-        bool counts = column->align == LAB_ALIGN_RIGHT && sheet->style.columns >= 80;
-        if (!column->hidden && !counts)
-            return column;
-    }
+    for (int c = 0; c < sheet->count; c++)
+        if (!sheet->columns[c].hidden && sheet->columns[c].align != LAB_ALIGN_RIGHT)
+            return &sheet->columns[c];
     return NULL;
 }
 
-static void cut_columns(const struct sheet *sheet) {
-    struct column *names = find_names(sheet);
-    int over = total_width(sheet) - sheet->style.columns;
-    int least = over > 0 && names ? tell_apart(sheet, names) : WIDTH_MIN;
-    for (over = total_width(sheet) - sheet->style.columns; over > 0; over--) {
+/* Cuts texts, the widest first, until the table fits; names not below `least`. */
+static void cut_texts(const struct sheet *sheet, const struct column *names, int least) {
+    for (int over = total_width(sheet) - sheet->style.columns; over > 0; over--) {
         struct column *widest = NULL;
         for (int c = 0; c < sheet->count; c++) {
             struct column *column = &sheet->columns[c];
@@ -222,6 +253,25 @@ static void cut_columns(const struct sheet *sheet) {
             return;
         widest->width--;
     }
+}
+
+/* Whether its rows are numbered, so that names needn't tell them apart. */
+static bool is_numbered(const struct sheet *sheet) {
+    int c = 0;
+    while (c < sheet->count && sheet->columns[c].hidden)
+        c++;
+    return c < sheet->count && sheet->columns[c].align == LAB_ALIGN_RIGHT;
+}
+
+/* A name of usual length stays whole as long as other texts can be cut; then what tells names apart
+ * stays. */
+static void cut_columns(const struct sheet *sheet) {
+    struct column *names = find_names(sheet);
+    int least = is_too_wide(sheet) && names ? tell_apart(sheet, names) : WIDTH_MIN;
+    cut_texts(sheet, names, least > NAME_SHORT ? least : NAME_SHORT);
+    cut_texts(sheet, names, least);
+    if (is_numbered(sheet))
+        cut_texts(sheet, names, WIDTH_MIN);
 }
 
 /* --- rows --- */
@@ -305,6 +355,7 @@ void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style sty
         write_folded(&sheet, out);
         return;
     }
+    move_units(&sheet);
     hide_some(&sheet);
     if (!table->uncut) {
         cut_names(&sheet);

@@ -193,6 +193,28 @@ LAB_TEST(tables_fit) {
                         "  a device called 2…          5 ms\n");
 }
 
+/* Given a table that is too wide, then its rates' unit goes to the title; names stay whole as long as
+ * other texts can be cut, whatever the width is. */
+LAB_TEST(names_stay_whole) {
+    struct given *g = *state;
+    static const struct lab_doc_column some[] = {{NULL, "#", LAB_UNIT_COUNT},
+                                                 {NULL, "Model"},
+                                                 {NULL, "Throughput", LAB_UNIT_PER_SECOND},
+                                                 {NULL, "Remark"}};
+    lab_doc_rows(g->doc, NULL, NULL, some, 4);
+    for (int i = 1; i < 3; i++) {
+        lab_doc_figure(g->doc, i);
+        lab_doc_cell(g->doc, "vit32x6x512 of %d", i);
+        lab_doc_figure(g->doc, 1000 * i);
+        lab_doc_cell(g->doc, "measured on a busy machine");
+    }
+    assert_string_equal(write(g, "text", (struct lab_style){.columns = 46, .unicode = true}),
+                        "  #  Model             samples/s  Remark\n"
+                        "  ─  ────────────────  ─────────  ────────────\n"
+                        "  1  vit32x6x512 of 1       1000  measured on…\n"
+                        "  2  vit32x6x512 of 2       2000  measured on…\n");
+}
+
 /* Given columns that are to be seen all, then those that don't fit go below. */
 LAB_TEST(tables_fold) {
     struct given *g = *state;
