@@ -267,8 +267,9 @@ static int add_group(const struct scaling_config *config, const struct lab_study
                            &LAB_ROWS(model_fields, group->models, group->count), arena),
         arena);
     if (group->depths_count + group->widths_count > 0)
-        result->by_point = "Throughput: mean over runs, ± its 95% CI. vs half: throughput against "
-                           "the model of half the depth or width, with its 95% CI.";
+        result->by_point =
+            "Mean over runs, ± its 95% CI. vs half: throughput compared with the model "
+            "of half the depth or width, with its 95% CI.";
     if (count > 0)
         lab_rows_add_table(part, "predictions", "Models that weren't run", &predicted, arena);
     if (group->left_out)

@@ -112,6 +112,9 @@ const struct lab_page_analysis *page_by_point(const struct lab_page *page);
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
                                     int columns, int rows, struct lab_arena *arena);
 /* The first sentence. */
+/* What stands below it. */
+const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
+                                struct lab_arena *arena);
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

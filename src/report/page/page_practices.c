@@ -12,6 +12,7 @@
 #define POINTS_SHOWN  8
 
 #define OVERVIEW_COLUMNS 3 /* what a card has room for */
+#define OVERVIEW_ROWS    6
 
 static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
     return advice->line_count > 1 ? &advice->all : advice->lines;
@@ -40,16 +41,19 @@ static bool has_program(const struct page_action *action) {
 static void add_rates(const struct page_build *build) {
     bool compared = false;
     const struct lab_doc_table *overview = page_overview(
-        build->page, build->names, OVERVIEW_COLUMNS, POINTS_SHOWN, lab_doc_arena(build->doc));
+        build->page, build->names, OVERVIEW_COLUMNS, OVERVIEW_ROWS, lab_doc_arena(build->doc));
     for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;
     if (!build->digest || compared || (!overview && build->digest->row_count > POINTS_SHOWN))
         return;
     lab_doc_only(build->doc, LAB_DOC_SCREEN);
-    if (overview)
+    if (overview) {
         lab_doc_table(build->doc, overview);
-    else
+        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s",
+                     page_overview_words(build->page, overview, lab_doc_arena(build->doc)));
+    } else {
         study_add_points(build->doc, build->digest, POINTS_SHOWN, NULL);
+    }
     lab_doc_only(build->doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
 }
 

@@ -110,6 +110,30 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
     return merged;
 }
 
+#define OPEN ", inconclusive"
+
+/* "-3.1% [-9.0, 2.8]?" of what is inconclusive: rows have little room. */
+static void mark_open(struct lab_doc_table *table, struct lab_arena *arena) {
+    struct lab_doc_cell *cells = lab_arena_copy(
+        arena, table->cells, (size_t)(table->row_count * table->column_count), sizeof *cells);
+    for (int i = 0; i < table->row_count * table->column_count; i++) {
+        const char *text = cells[i].text;
+        if (!table->columns[i % table->column_count].title || !text || !lab_str_ends(text, OPEN))
+            continue;
+        cells[i].text = lab_arena_printf(arena, "%.*s?", (int)(strlen(text) - strlen(OPEN)), text);
+    }
+    table->cells = cells;
+}
+
+const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
+                                struct lab_arena *arena) {
+    const char *words = page_by_point(page)->result->by_point;
+    for (int i = 0; i < overview->row_count * overview->column_count; i++)
+        if (overview->cells[i].text && lab_str_ends(overview->cells[i].text, "]?"))
+            return lab_arena_printf(arena, "%s ?: inconclusive.", words);
+    return words;
+}
+
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
                                     int columns, int rows, struct lab_arena *arena) {
     const struct lab_page_analysis *analysis = page ? page_by_point(page) : NULL;
@@ -126,6 +150,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->key = table->title = NULL;
     table->untitled = true;
     table->folds = false;
+    mark_open(table, arena);
     int left = table->row_count - rows;
     table->row_total = table->row_count;
     table->row_count = left > 0 ? rows : table->row_count;

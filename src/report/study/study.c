@@ -298,7 +298,8 @@ static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     if (overview) {
         lab_doc_gap(doc);
         lab_doc_table(doc, overview);
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s", page_by_point(end->page)->result->by_point);
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s",
+                     page_overview_words(end->page, overview, lab_doc_arena(doc)));
     } else {
         study_add_table(doc, &end->digest, &end->claims,
                         (struct study_room){.rows = rows,
