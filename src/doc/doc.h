@@ -89,8 +89,8 @@ struct lab_doc_chart {
     const char *name;    /* of its files, without an ending */
     const char *title;   /* NULL = the name */
     const char *caption; /* NULL = none */
-    /* Appends the picture to a page; nothing = there is none. */
-    void (*draw)(const void *state, struct lab_str *out);
+    /* Appends the picture to a page, for a desk or a phone; nothing = there is none. */
+    void (*draw)(const void *state, bool narrow, struct lab_str *out);
     const void *state;
 };
 

@@ -4,8 +4,10 @@
 
 #include <math.h>
 
-#define SEEN_POINT 8 /* pixels of an interval that show beyond a sign */
-#define SEEN_BAR   3
+#define SEEN_POINT  8 /* pixels of an interval that show beyond a sign */
+#define SEEN_BAR    3
+#define CARD_HEIGHT 220 /* of a panel on the first screen */
+#define PANEL_LEAST 260 /* pixels of a panel that stands next to another */
 
 bool plot_has_band(const struct lab_chart_panel *panel, const struct lab_chart_series *series) {
     return series->mark == LAB_CHART_LINE_POINTS && plot_has_whiskers(series) && !panel->x.names &&
@@ -16,6 +18,10 @@ struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *c
     struct plot_format format = plot_page;
     if (view.width > 0)
         format.width = view.width;
+    if (format.columns > format.width / PANEL_LEAST)
+        format.columns = format.width / PANEL_LEAST;
+    if (view.panels_most > 0)
+        format.alone = CARD_HEIGHT;
     if (view.panels_most > 0 && chart->panel_count > view.panels_most)
         chart->panel_count = view.panels_most;
     format.titled = !view.untitled;

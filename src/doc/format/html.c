@@ -13,6 +13,7 @@
 #define FREE_COLUMNS 40 /* text beyond this is broken into lines */
 
 #define CHART_BYTES (150 << 10) /* of a chart; a larger one is a link */
+#define PHONE_BYTES (400 << 10) /* of a page, beyond which charts have one form */
 #define FULL_BYTES  (96 << 10)  /* of a page, kept for tables and words when charts go */
 
 /* --- text --- */
@@ -286,19 +287,24 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
     const struct lab_doc_chart *chart = &block->chart;
     struct lab_str *out = writer->out;
     LAB_AUTO(str, picture);
-    chart->draw(chart->state, &picture);
+    LAB_AUTO(str, narrow);
+    chart->draw(chart->state, false, &picture);
+    chart->draw(chart->state, true, &narrow);
     bool shown = picture.length > 0 && picture.length < CHART_BYTES &&
                  out->length + picture.length < writer->limit;
+    bool both = shown && narrow.length > 0 && out->length < PHONE_BYTES;
     lab_str_add(out, "<figure>");
     if (chart->title) {
         lab_str_add(out, "<figcaption class=\"title\">");
         add_text(out, chart->title);
         lab_str_add(out, "</figcaption>\n");
     }
-    lab_str_add(out, "<div class=\"picture\">");
+    lab_str_add(out, both ? "<div class=\"picture desk\">" : "<div class=\"picture\">");
     if (shown)
         lab_str_add_bytes(out, picture.text, picture.length);
     lab_str_add(out, "</div>");
+    if (both)
+        lab_str_printf(out, "<div class=\"picture phone\">%s</div>", narrow.text);
     if (chart->caption || !shown) {
         lab_str_add(out, "<figcaption>");
         add_text(out, shown ? chart->caption : "The chart is too large for the page: ");

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define WIDTH        860 /* of a chart */
+#define WIDTH_PHONE  420
 #define ROWS_SMALL   12
 #define ROWS_FOLDED  24
 #define CHARTS_MOST  3
@@ -23,9 +24,11 @@ struct drawing {
     struct lab_plot_view view;
 };
 
-static void draw(const void *state, struct lab_str *out) {
+static void draw(const void *state, bool narrow, struct lab_str *out) {
     const struct drawing *drawing = state;
-    lab_plot_svg(drawing->chart, drawing->view, out);
+    struct lab_plot_view view = drawing->view;
+    view.width = narrow ? WIDTH_PHONE : view.width;
+    lab_plot_svg(drawing->chart, view, out);
 }
 
 bool page_chart_has_data(const struct lab_chart *chart) {
