@@ -120,17 +120,33 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_ar
     lab_str_add(text, count ? "." : "");
 }
 
-/* That of most runs, where half of them or more have it. Simulated ones are no measurement that it
- * could disturb. */
-static void add_common_warning(const struct page_build *build, struct lab_str *text) {
+/* Runs that have any, each once. */
+static int count_warned(const struct study_digest *digest, struct lab_arena *arena) {
+    bool *seen = lab_arena_alloc(arena, (size_t)digest->study->run_count + 1, sizeof *seen);
+    int count = 0;
+    for (int i = 0; i < digest->warnings.count; i++)
+        for (int r = 0; r < digest->warnings.items[i].run_count; r++) {
+            bool *own = &seen[digest->warnings.items[i].run[r] - digest->study->runs];
+            count += !*own;
+            *own = true;
+        }
+    return count;
+}
+
+/* The most frequent one where half of the runs have any, else how many have. Simulated ones are no
+ * measurement that it could disturb. */
+static void add_warnings(const struct page_build *build, struct lab_str *text) {
     const struct study_notes *warnings = build->digest ? &build->digest->warnings : NULL;
     if (!warnings || warnings->count == 0 || build->page->simulated)
         return;
     const struct study_note *most = &warnings->items[0];
-    int runs = build->digest->study->run_count;
-    if (2 * most->run_count >= runs)
-        lab_str_printf(text, "%sWarning: %d of %d runs%s %s.", text->length ? " " : "",
-                       most->run_count, runs, most->exact ? ":" : ", e.g.", most->text);
+    int runs = build->digest->study->run_count,
+        warned = count_warned(build->digest, lab_doc_arena(build->doc));
+    lab_str_printf(text, "%sWarning: %d of %d runs", text->length ? " " : "", warned, runs);
+    if (2 * warned >= runs)
+        lab_str_printf(text, "%s %s", most->exact && warnings->count == 1 ? ":" : ", e.g.",
+                       most->text);
+    lab_str_add(text, ".");
 }
 
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis) {
@@ -189,7 +205,7 @@ const char *page_limits(const struct page_build *build) {
         study_add_pairs(build->digest, &pairs);
     if (pairs.length)
         lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
-    add_common_warning(build, &rest);
+    add_warnings(build, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", marked(build, &rest));
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
