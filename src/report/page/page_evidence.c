@@ -12,7 +12,8 @@
 #define WIDTH_PHONE  420
 #define ROWS_SMALL   12
 #define ROWS_FOLDED  24
-#define CHARTS_MOST  3
+#define CHARTS_MOST  3 /* behind the first, on a page */
+#define CHARTS_PAPER 3 /* others are links */
 #define NOTES_SCREEN 8
 #define NOTES_PAPER  5
 #define OPEN_MOST    60 /* inconclusive comparisons that are listed */
@@ -88,15 +89,27 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
 
 /* On paper a chart is a file. */
 static void add_drawn(const struct page_build *build, const struct lab_page_analysis *analysis) {
-    if (analysis->plot_count == 0 || !analysis->plots[0].written)
-        return;
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    LAB_AUTO(str, links);
     lab_doc_only(build->doc, LAB_DOC_PAPER);
-    lab_doc_chart(build->doc,
-                  (struct lab_doc_chart){.name = analysis->plots[0].name,
-                                         .title = analysis->plots[0].chart->title,
-                                         .caption = lab_plot_caption(analysis->plots[0].chart,
-                                                                     (struct lab_plot_view){0},
-                                                                     lab_doc_arena(build->doc))});
+    for (int i = 0; i < analysis->plot_count; i++) {
+        const struct lab_plot *plot = &analysis->plots[i];
+        if (!plot->written)
+            continue;
+        if (i >= CHARTS_PAPER) {
+            lab_str_printf(
+                &links, "%s[%s](%s.svg)", links.length ? ", " : "",
+                lab_doc_escape(plot->chart->title ? plot->chart->title : plot->name, arena),
+                plot->name);
+            continue;
+        }
+        struct lab_doc_chart chart = {.name = plot->name, .title = plot->chart->title};
+        if (i == 0)
+            chart.caption = lab_plot_caption(plot->chart, (struct lab_plot_view){0}, arena);
+        lab_doc_chart(build->doc, chart);
+    }
+    if (links.length)
+        lab_doc_marked(build->doc, LAB_DOC_PLAIN, "More charts: %s.", links.text);
 }
 
 /* --- tables --- */
@@ -220,8 +233,7 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
     lab_doc_only(doc, LAB_DOC_SCREEN);
     if (result->chart_count > 0 && page_chart_has_data(&result->charts[0]))
         page_add_chart(build, &result->charts[0], WIDTH, 0);
-    if (paper)
-        add_drawn(build, analysis);
+    add_drawn(build, analysis);
     bool few = result->part_count < 2 && !page_merged(result, 0, build->names, lab_doc_arena(doc));
     lab_doc_only(doc, paper || few ? LAB_DOC_SCREEN | LAB_DOC_PAPER : LAB_DOC_SCREEN);
     page_add_small_table(build, analysis);
