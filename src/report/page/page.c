@@ -255,7 +255,8 @@ static void add_data(struct lab_doc *doc, const struct lab_page *page) {
 }
 
 void page_add_answer(const struct page_build *build, const char *answer) {
-    answer = page_named(build->names, answer, lab_doc_arena(build->doc));
+    answer = page_cut_words(page_named(build->names, answer, lab_doc_arena(build->doc)),
+                            lab_doc_arena(build->doc));
     size_t first = page_headline_length(answer), end = first;
     lab_doc_text(build->doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
     for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++) {
@@ -281,23 +282,6 @@ static void add_verdict(const struct page_build *build) {
     page_add_answer(build, answer ? answer : "No data to report.");
 }
 
-/* Of the analysis that gives the verdict, or of the next one that has any; none where there is no
- * verdict to show. */
-static const struct lab_chart *hero(const struct lab_page *page) {
-    for (int i = 0; i < page->analysis_count && !page_is_untested(page); i++)
-        for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->chart_count;
-             c++)
-            if (page_chart_has_data(&page->analyses[i].result->charts[c]))
-                return &page->analyses[i].result->charts[c];
-    return NULL;
-}
-
-static void add_columns(const struct page_build *build) {
-    struct lab_doc *doc = build->doc;
-    const struct lab_chart *chart = hero(build->page);
-    if (chart) {
-        lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
-        lab_doc_only(doc, LAB_DOC_SCREEN);
 /* The first that has data, rather one that the screen has room for. */
 static const struct lab_chart *first_chart(const struct lab_analysis_result *result) {
     const struct lab_chart *tall = NULL;

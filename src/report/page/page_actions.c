@@ -290,7 +290,7 @@ static void add_followed(struct making *making, bool leading) {
         bool follows = result && (result->command || (leading && result->action));
         if (follows && (tells && first) == leading)
             add(making, (struct page_action){.kind = PAGE_PASTE,
-                                             .text = result->action,
+                                             .text = page_cut_words(result->action, making->arena),
                                              .command = result->command});
         first &= !tells;
     }

@@ -225,7 +225,10 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
     struct lab_doc *doc = build->doc;
     const struct lab_analysis_result *result = analysis->result;
     const char *answer =
-        result->answer ? page_named(build->names, result->answer, lab_doc_arena(doc)) : "";
+        result->answer
+            ? page_cut_words(page_named(build->names, result->answer, lab_doc_arena(doc)),
+                             lab_doc_arena(doc))
+            : "";
     size_t first = page_headline_length(answer);
     lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)first, answer);
     if (answer[first])

@@ -13,6 +13,9 @@ const struct page_names *page_names_make(const struct study_digest *digest,
 /* The text with ids of runs and points, and devices, by their names; the text itself where it has
  * none. NULL is NULL. */
 const char *page_named(const struct page_names *names, const char *text, struct lab_arena *arena);
+/* A sentence whose overlong words, names of settings mostly, lose their middles; tables have them
+ * whole. NULL stays NULL. */
+const char *page_cut_words(const char *text, struct lab_arena *arena);
 
 /* --- tables of an analysis --- */
 
@@ -109,12 +112,12 @@ const struct lab_analysis_result *page_leading(const struct lab_page *page);
 /* The analysis whose first table shows each point or setting; NULL = rates do. */
 const struct lab_page_analysis *page_by_point(const struct lab_page *page);
 /* That table, with so many columns and rows at most; NULL = there is none. */
-struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
-                                    int columns, int rows, struct lab_arena *arena);
-/* The first sentence. */
 /* What stands below it. */
 const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
                                 struct lab_arena *arena);
+struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
+                                    int columns, int rows, struct lab_arena *arena);
+/* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

@@ -65,6 +65,9 @@ const struct page_names *page_names_make(const struct study_digest *digest,
     return names;
 }
 
+#define WORD_MOST 72 /* bytes of a word of a sentence */
+#define WORD_END  28 /* that stay at each end of a longer one */
+
 static size_t id_length(const char *text) {
     return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/+=");
 }
@@ -88,4 +91,28 @@ const char *page_named(const struct page_names *names, const char *text, struct 
         text += rest;
     }
     return lab_arena_strdup(arena, out.text);
+}
+
+/* Whether a byte is within a letter of UTF-8. */
+static bool is_inner(char byte) {
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+const char *page_cut_words(const char *text, struct lab_arena *arena) {
+    LAB_AUTO(str, out);
+    while (text && *text) {
+        size_t length = strcspn(text, " "), head = WORD_END, tail = length - WORD_END;
+        if (length <= WORD_MOST) {
+            lab_str_add_bytes(&out, text, length);
+        } else {
+            while (is_inner(text[head]))
+                head--;
+            while (is_inner(text[tail]))
+                tail++;
+            lab_str_printf(&out, "%.*s…%.*s", (int)head, text, (int)(length - tail), text + tail);
+        }
+        lab_str_add(&out, text[length] ? " " : "");
+        text += length + (text[length] == ' ');
+    }
+    return text ? lab_arena_strdup(arena, out.text) : NULL;
 }

@@ -112,15 +112,15 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
 
 #define OPEN ", inconclusive"
 
-/* "-3.1% [-9.0, 2.8]?" of what is inconclusive: rows have little room. */
-static void mark_open(struct lab_doc_table *table, struct lab_arena *arena) {
+/* Rows have little room: "-3.1% [-9.0, 2.8]?" of what is inconclusive; names lose their middles. */
+static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) {
     struct lab_doc_cell *cells = lab_arena_copy(
         arena, table->cells, (size_t)(table->row_count * table->column_count), sizeof *cells);
     for (int i = 0; i < table->row_count * table->column_count; i++) {
-        const char *text = cells[i].text;
-        if (!table->columns[i % table->column_count].title || !text || !lab_str_ends(text, OPEN))
-            continue;
-        cells[i].text = lab_arena_printf(arena, "%.*s?", (int)(strlen(text) - strlen(OPEN)), text);
+        const char *text = page_cut_words(cells[i].text, arena);
+        if (text && lab_str_ends(text, OPEN))
+            text = lab_arena_printf(arena, "%.*s?", (int)(strlen(text) - strlen(OPEN)), text);
+        cells[i].text = text;
     }
     table->cells = cells;
 }
@@ -150,7 +150,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->key = table->title = NULL;
     table->untitled = true;
     table->folds = false;
-    mark_open(table, arena);
+    shorten_cells(table, arena);
     int left = table->row_count - rows;
     table->row_total = table->row_count;
     table->row_count = left > 0 ? rows : table->row_count;

@@ -84,7 +84,7 @@ static const char *fit_sentences(const char *text, int lines, int columns,
 /* --- verdict --- */
 
 static const char *verdict_of(const struct end *end, struct lab_arena *arena) {
-    const char *answer = end->page ? page_answer(end->page) : NULL;
+    const char *answer = end->page ? page_cut_words(page_answer(end->page), arena) : NULL;
     if (!answer || end->digest.nothing_valid)
         return NULL;
     return end->verbose ? answer : fit_sentences(answer, VERDICT_MOST, end->style.columns, arena);

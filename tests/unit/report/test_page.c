@@ -339,14 +339,51 @@ LAB_TEST(actions_are_in_order) {
     }
 }
 
-/* Given a warning of half of the runs, then the first screen has it. */
-LAB_TEST(common_warnings_are_on_the_first_screen) {
+/* Given warnings, then the first screen has their number, and the first of them where half of the
+ * runs have some. */
+LAB_TEST(warnings_are_on_the_first_screen) {
     struct given *g = *state;
-    for (int i = 0; i < 4; i++)
+    static const char *const shown[] = {"Warning: 1 of 5 runs.", NULL, NULL,
+                                        "Warning: 4 of 8 runs, e.g. the machine was busy."};
+    for (int i = 0; i < 4; i++) {
         fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, 2 + i / 2, "vit32x2x128"), 1000,
-                     "\"the machine was busy\"", "");
+                     i == 1 ? "\"it was hot\"" : "\"the machine was busy\"", "");
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        if (shown[i])
+            assert_contains(g->text.text, shown[i]);
+    }
+}
+
+/* Given a name of 200 letters, then sentences have its ends. */
+LAB_TEST(long_names_lose_their_middles) {
+    struct given *g = *state;
+    g->result.answer = lab_arena_printf(&g->study.arena, "Use %0200d1, not b.", 0);
     write_page(g, "markdown");
-    assert_contains(g->text.text, "Warning: 4 of 8 runs: the machine was busy.");
+    write_end(g);
+    for (const char *word = g->text.text; *word; word += strcspn(word, " \n") + !!*word)
+        assert_false(lab_str_starts(word, "0000") && strcspn(word, " ") > 72);
+    assert_contains(g->text.text, "00…00");
+    assert_contains(g->text.text, "0001, not b.");
+}
+
+/* Given more charts than Markdown shows, then it links the others. */
+LAB_TEST(markdown_has_all_charts) {
+    struct given *g = *state;
+    struct lab_chart *charts = given_charts(&g->study.arena);
+    struct lab_plot plots[5];
+    for (int i = 0; i < 5; i++)
+        plots[i] = (struct lab_plot){.chart = &charts[i],
+                                     .name = lab_arena_printf(&g->study.arena, "chart%d", i),
+                                     .written = i != 1};
+    g->analyses[0].plots = plots;
+    g->analyses[0].plot_count = 5;
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "(chart0.svg)\n");
+    assert_contains(g->text.text, "](chart2.svg)\n");
+    assert_contains(g->text.text, "\nMore charts: [");
+    assert_contains(g->text.text, "(chart4.svg).\n");
+    assert_null(strstr(g->text.text, "chart1"));
 }
 
 /* Given no settings to choose from, then the first screen has the rates, and of two devices that
