@@ -130,7 +130,8 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     for (int a = 0; a < axes->count; a++)
         columns[a].title = axes->items[a].title;
     memcpy(columns + before, values, sizeof values);
-    columns[before + RATE].title = study_rate_title(digest);
+    columns[before + RATE].title = lab_arena_printf(arena, "%s%s", study_rate_title(digest),
+                                                    digest->repeats ? ", median" : "");
     columns[before + LATENCY].title =
         shows_latency(digest) && !brief ? study_latency_title(digest) : NULL;
     if (brief)
