@@ -202,7 +202,7 @@ static void add_place(const struct lab_command_call *call, bool is_study,
     lab_doc_line_whole(doc, "Markdown", "%s/report.md", folder);
     lab_doc_line_whole(doc, "Advice", "%s/best_practices.md", folder);
     if (made->picture_count)
-        lab_doc_line_whole(doc, "Pictures", "%d, each as PNG and SVG with its script, in %s",
+        lab_doc_line_whole(doc, "Pictures", "%d, each as SVG, PNG and PDF, in %s",
                            made->picture_count, folder);
 }
 

@@ -63,6 +63,8 @@ void page_add_actions(const struct page_build *build) {
     int shown[PAGE_ACTION_KINDS] = {0}, most[PAGE_ACTION_KINDS];
     for (int k = 0; k < PAGE_ACTION_KINDS; k++)
         most[k] = k == PAGE_BIND ? LINES_SHOWN : k == PAGE_CHOOSE ? CHOICES_SHOWN : INT32_MAX;
+    if (actions->count == 0 && !build->digest) /* recordings without a finding */
+        return;
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_CARD, .title = "What to do"});
     bool program = false; /* a line has it, and no text yet */
