@@ -269,9 +269,14 @@ void page_add_answer(const struct page_build *build, const char *answer) {
         lab_doc_text(build->doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
 }
 
+const char *page_verdict(const struct page_build *build) {
+    bool none = build->digest && build->digest->nothing_valid;
+    return none ? NULL : page_answer(build->page);
+}
+
 static void add_verdict(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
-    const char *answer = page_answer(build->page);
+    const char *answer = page_verdict(build);
     LAB_AUTO(str, counts);
     if (!answer && build->digest) {
         study_add_answer(build->digest, INT32_MAX, true, &counts);
@@ -308,7 +313,7 @@ static const struct lab_chart *hero(const struct lab_page *page) {
 
 static void add_columns(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
-    const struct lab_chart *chart = hero(build->page);
+    const struct lab_chart *chart = page_verdict(build) ? hero(build->page) : NULL;
     if (chart) {
         lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
         lab_doc_only(doc, LAB_DOC_SCREEN);

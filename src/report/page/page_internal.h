@@ -119,5 +119,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
                                     int columns, int rows, struct lab_arena *arena);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
+/* The same, or NULL where no run is valid: values that aren't to be used answer nothing. */
+const char *page_verdict(const struct page_build *build);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

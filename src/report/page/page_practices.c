@@ -174,7 +174,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     lab_doc_set_simulated(build.doc, page->simulated);
     if (page->study && page->study->machine && *page->study->machine)
         lab_doc_text(build.doc, LAB_DOC_PLAIN, "Machine: %s.", page->study->machine);
-    const char *answer = page_answer(page);
+    const char *answer = page_verdict(&build);
     if (answer)
         page_add_answer(&build, answer);
     for (int i = 0; i < build.actions.count; i++)

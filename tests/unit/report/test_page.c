@@ -355,6 +355,21 @@ LAB_TEST(warnings_are_on_the_first_screen) {
     }
 }
 
+/* Given no valid run, then no analysis answers, and no chart is on the first screen. */
+LAB_TEST(invalid_runs_answer_nothing) {
+    struct given *g = *state;
+    for (int i = 0; i < g->study.study.run_count; i++)
+        ((struct lab_run *)g->study.study.runs)[i].valid = false;
+    write_page(g, "markdown");
+    const char *opening = lab_arena_strndup(
+        &g->study.arena, g->text.text, (size_t)(strstr(g->text.text, "## Evi") - g->text.text));
+    assert_contains(opening, "4 of 4 runs succeeded, but all of them are invalid");
+    assert_null(strstr(opening, g->result.answer));
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text);
+    assert_null(strstr(g->text.text, g->result.answer));
+}
+
 /* Given a name of 200 letters, then sentences have its ends. */
 LAB_TEST(long_names_lose_their_middles) {
     struct given *g = *state;
