@@ -135,6 +135,20 @@ static int binding_node(const struct lab_numa_device *device) {
                                         : device->home;
 }
 
+/* Of nodes that are inconclusive, the one with the largest effect. */
+static const struct lab_claim *largest_open(const struct lab_numa_grid *grid) {
+    const struct lab_claim *largest = NULL;
+    for (int d = 0; d < grid->device_count; d++)
+        for (int n = 0; n < grid->devices[d].node_count; n++) {
+            const struct lab_claim *claim = &grid->devices[d].nodes[n].claim;
+            if (verdict_of(&grid->devices[d]) == LAB_CLAIM_INCONCLUSIVE &&
+                claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
+                (!largest || fabs(claim->effect) > fabs(largest->effect)))
+                largest = claim;
+        }
+    return largest ? largest : &lab_claim_none;
+}
+
 /* The sentence of the device and of all after it that have the same; NULL = an earlier one has
  * said it, or the verdict is another. */
 static const char *binding_of(const struct lab_numa_grid *grid, int first,
@@ -162,7 +176,8 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     if (verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
-        return lab_arena_printf(arena, "%s: inconclusive.", who);
+        return lab_arena_printf(arena, "%s: inconclusive (%s%s).", who, count > 1 ? "at most " : "",
+                                lab_claim_effect(largest_open(grid), arena));
     return lab_arena_printf(arena, "%s: no difference larger than %.1f%%.", who,
                             lab_words_bound_percent(bound));
 }

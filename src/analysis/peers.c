@@ -40,12 +40,16 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
     LAB_AUTO(str, text);
     double bound = 0;
     int compared = 0, same = 0, fewest = 0;
+    const struct lab_peer *most = NULL; /* of those that are inconclusive */
     for (int d = 0; d < peers->device_count; d++) {
         const struct lab_claim *claim = &peers->devices[d].claim;
         compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
         same += claim->verdict == LAB_CLAIM_NO;
         fewest = claim->n > 0 && (fewest == 0 || claim->n < fewest) ? claim->n : fewest;
         bound = fmax(bound, claim->bound); /* fmax passes NaN over */
+        if (claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
+            (!most || fabs(claim->effect) > fabs(most->claim.effect)))
+            most = &peers->devices[d];
     }
     if (compared == 0)
         return NULL;
@@ -58,11 +62,12 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
                        "No difference larger than %.1f%% in mean throughput between %d devices "
                        "and their peers (%d runs each).",
                        ceil(1000 * bound - 1e-9) / 10, compared, fewest);
-    else if (!text.length)
+    else if (!text.length && most)
         lab_str_printf(&text,
-                       "%d of %d devices compared with their peers: inconclusive (%d run%s "
-                       "each).",
-                       compared - same, compared, fewest, fewest == 1 ? "" : "s");
+                       "Inconclusive for %d of %d devices: %s differs most from its peers, by %s "
+                       "(%d run%s each).",
+                       compared - same, compared, most->title,
+                       lab_claim_effect(&most->claim, arena), fewest, fewest == 1 ? "" : "s");
     return lab_arena_strdup(arena, text.text);
 }
 

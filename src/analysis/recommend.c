@@ -125,6 +125,7 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
     static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
                                                     "compiled and uncompiled", "settings"};
+    const struct lab_claim *most = NULL; /* of those that are inconclusive */
     double bound = 0;
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
@@ -135,25 +136,31 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         runs = row->claim.n;
         same += row->claim.verdict == LAB_CLAIM_NO;
         bound = fmax(bound, row->claim.bound); /* fmax passes NaN over */
+        if (row->claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
+            (!most || fabs(row->claim.effect) > fabs(most->effect)))
+            most = &row->claim;
         if (row->claim.verdict == LAB_CLAIM_YES && told++ < 2)
             lab_str_printf(yes, "%s%s.", yes->length ? " " : "",
                            lab_claim_sentence(&row->claim, arena));
     }
     if (told > 2)
         lab_str_printf(yes, " %d more of %d %s differ.", told - 2, count, plural[factor]);
-    if (count == 0 || told > 0)
+    if (count == 0 || told > 0 || (same < count && !most))
         return;
     lab_str_add(rest, rest->length ? " " : "");
     if (same == count)
         lab_str_printf(rest, "No difference larger than %.1f%% between %s.",
                        lab_words_bound_percent(bound), plural[factor]);
     else if (same > 0)
-        lab_str_printf(rest, "%s: no difference larger than %.1f%% for %d of %d, %d inconclusive.",
+        lab_str_printf(rest,
+                       "%s: no difference larger than %.1f%% for %d of %d, %d inconclusive, at "
+                       "most %s.",
                        lab_words_capital(plural[factor], arena), lab_words_bound_percent(bound),
-                       same, count, count - same);
+                       same, count, count - same, lab_claim_effect(most, arena));
     else
-        lab_str_printf(rest, "%s: inconclusive (%d run%s each).",
-                       lab_words_capital(plural[factor], arena), runs, runs == 1 ? "" : "s");
+        lab_str_printf(rest, "%s: inconclusive, %s%s (%d run%s each).",
+                       lab_words_capital(plural[factor], arena), count > 1 ? "at most " : "",
+                       lab_claim_effect(most, arena), runs, runs == 1 ? "" : "s");
 }
 
 static const char *why_untested(const struct lab_choices *placements, struct lab_arena *arena) {

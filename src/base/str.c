@@ -414,6 +414,19 @@ void lab_str_add_si(struct lab_str *str, double value, const char *unit) {
     lab_str_printf(str, " %s%s", prefixes[i], unit);
 }
 
+void lab_str_add_factor(struct lab_str *str, double factor) {
+    lab_str_printf(str, "%.*f", factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0, factor);
+}
+
+void lab_str_add_change(struct lab_str *str, double share) {
+    if (share >= LAB_CHANGE_FACTOR) {
+        lab_str_add_factor(str, 1 + share);
+        lab_str_add(str, "×");
+    } else {
+        lab_str_printf(str, "%+.1f%%", round(1000 * share) / 10 + 0.0);
+    }
+}
+
 /* a format may come from a config, by design; strftime takes no arguments that it could reach */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

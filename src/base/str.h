@@ -81,6 +81,10 @@ enum lab_duration {
 };
 void lab_str_add_duration(struct lab_str *str, double seconds, enum lab_duration style);
 void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */
+/* A change, as a share: "-12.5%", never "-0.0%"; from tenfold on as a factor, "31.2×". */
+#define LAB_CHANGE_FACTOR 9
+void lab_str_add_change(struct lab_str *str, double share);
+void lab_str_add_factor(struct lab_str *str, double factor); /* "31.2", three digits at least */
 
 /* A time since 1970 as the local clock shows it, in strftime's format; nothing if it has none. */
 void lab_str_add_clock(struct lab_str *str, int64_t wall_ns, const char *format);

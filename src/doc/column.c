@@ -88,7 +88,7 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_printf(out, " %s", name ? name : LAB_UNIT_SAMPLES);
         break;
     case LAB_UNIT_CHANGE:
-        lab_str_printf(out, "%+.1f%%", round(1000 * value) / 10 + 0.0); /* never -0.0% */
+        lab_str_add_change(out, value);
         break;
     case LAB_UNIT_DATE:
         add_date(value, out);

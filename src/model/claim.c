@@ -85,7 +85,7 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
 
 void lab_claim_withhold(struct lab_claim *claim, const char *reason) {
     claim->low = claim->high = claim->confidence = claim->p = NAN;
-    claim->needed = 0;
+    claim->needed = claim->decisive = 0;
     claim->reason = reason;
     lab_claim_judge(claim, NAN);
 }
@@ -98,9 +98,22 @@ static const char *percent(double share, struct lab_arena *arena) {
     return lab_arena_printf(arena, value < 99.95 ? "%.1f" : "%.0f", value);
 }
 
-/* With its sign, and none of zero's: -0.04% is 0.0%. */
+/* An end of a signed interval: none of zero's sign. */
 static double tenths(double share) {
     return round(1000 * share) / 10 + 0.0;
+}
+
+/* "31.2" */
+static const char *factor(double share, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_add_factor(&text, 1 + share);
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* Whether per cent would have four digits: in the effect or its interval. */
+static bool is_factor(const struct lab_claim *claim) {
+    return !claim->difference &&
+           (claim->effect >= LAB_CHANGE_FACTOR || claim->high >= LAB_CHANGE_FACTOR);
 }
 
 static const char *rounded_up(double share, struct lab_arena *arena) {
@@ -119,12 +132,15 @@ static const char *amount(const struct lab_claim *claim, struct lab_arena *arena
  * the other side has a minus. */
 static const char *interval(const struct lab_claim *claim, struct lab_arena *arena) {
     double least = claim->effect < 0 ? -claim->high : claim->low,
-           most = claim->effect < 0 ? -claim->low : claim->high;
+           most = claim->effect < 0 ? -claim->low : claim->high, level = 100 * claim->confidence;
+    if (is_factor(claim))
+        return lab_arena_printf(arena, "%.0f%% CI [%s, %s]×", level, factor(claim->low, arena),
+                                factor(claim->high, arena));
     if (claim->difference)
-        return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", 100 * claim->confidence,
-                                least < 0 ? "−" : "", fabs(least), most);
-    return lab_arena_printf(arena, "%.0f%% CI [%s%s, %s]%%", 100 * claim->confidence,
-                            least < 0 ? "−" : "", percent(least, arena), percent(most, arena));
+        return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", level, least < 0 ? "−" : "",
+                                fabs(least), most);
+    return lab_arena_printf(arena, "%.0f%% CI [%s%s, %s]%%", level, least < 0 ? "−" : "",
+                            percent(least, arena), percent(most, arena));
 }
 
 static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -194,7 +210,13 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
     case LAB_CLAIM_NOT_TESTED:
         return lab_arena_printf(arena, "%s not tested", about);
     default:
-        return lab_arena_printf(arena, "%s inconclusive (%s)", about, count);
+        if (isnan(claim->effect))
+            return lab_arena_printf(arena, "%s inconclusive (%s)", about, count);
+        if (!isnan(claim->low))
+            count = lab_arena_printf(arena, "%.0f%% CI [%s, %s]%s, %s", 100 * claim->confidence,
+                                     words.low, words.high, words.unit, count);
+        return lab_arena_printf(arena, "Inconclusive: %s %s%s (%s)", about, words.value, words.unit,
+                                count);
     }
 }
 
@@ -205,50 +227,66 @@ const char *lab_claim_within(const char *name, struct lab_arena *arena) {
     return copy;
 }
 
+int lab_claim_runs(const struct lab_claim *claim) {
+    bool likely = claim->low > 0 || claim->high < 0;
+    if ((claim->needed <= LAB_CLAIM_RUNS_MOST && !likely) || claim->decisive <= 0 ||
+        claim->decisive > LAB_CLAIM_RUNS_MOST)
+        return claim->needed;
+    return claim->decisive < LAB_CLAIM_RUNS_LEAST ? LAB_CLAIM_RUNS_LEAST : claim->decisive;
+}
+
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena) {
-    if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (!claim->reason && claim->needed <= claim->n))
+    int wanted = lab_claim_runs(claim);
+    if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (!claim->reason && wanted <= claim->n))
         return "";
     if (claim->reason)
         return claim->reason;
-    if (claim->needed > LAB_CLAIM_RUNS_MOST) {
-        double half = (claim->high - claim->low) / 2;
-        return lab_arena_printf(arena, "too noisy here (%s±%s%%): quiet the machine",
-                                half > 1 ? "more than " : "", percent(fmin(half, 1), arena));
-    }
-    return lab_arena_printf(arena, "%d runs per point detect %g%% (80%% power)", claim->needed,
-                            100 * LAB_CLAIM_DETECT);
+    if (wanted > LAB_CLAIM_RUNS_MOST)
+        return "too noisy here: quiet the machine";
+    if (wanted == claim->needed)
+        return lab_arena_printf(arena, "%d runs per point detect %g%% (80%% power)", wanted,
+                                100 * LAB_CLAIM_DETECT);
+    return lab_arena_printf(arena, "%d runs per point detect an effect this large (80%% power)",
+                            wanted);
+}
+
+/* "NUMA node 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs each)" */
+static const char *comparison(const struct lab_claim *claim, const char *subject,
+                              struct lab_arena *arena) {
+    bool time = lab_str_equal(claim->quantity, "time"), lower = claim->effect < 0;
+    const char *words, *within = isnan(claim->low) ? "" : interval(claim, arena);
+    if (is_factor(claim))
+        words = lab_arena_printf(arena, "%s %s× that of %s", claim->quantity,
+                                 factor(claim->effect, arena), claim->reference);
+    else
+        words =
+            lab_arena_printf(arena, "%s %s %s than %s", amount(claim, arena),
+                             lower ? (time ? "shorter" : "lower") : (time ? "longer" : "higher"),
+                             claim->quantity, claim->reference);
+    return lab_arena_printf(arena, "%s: %s (%s%s%s)", subject, words, within, *within ? ", " : "",
+                            runs(claim, arena));
 }
 
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->unit)
         return estimate_sentence(claim, arena);
-    bool time = lab_str_equal(claim->quantity, "time");
-    const char *subject = lab_claim_subject(claim, arena),
-               *direction =
-                   claim->effect < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher");
+    const char *subject = lab_claim_subject(claim, arena), *next = lab_claim_next(claim, arena);
     switch (claim->verdict) {
     case LAB_CLAIM_YES:
-        return lab_arena_printf(arena, "%s: %s %s %s than %s (%s, %s)", subject,
-                                amount(claim, arena), direction, claim->quantity, claim->reference,
-                                interval(claim, arena), runs(claim, arena));
+        return comparison(claim, subject, arena);
     case LAB_CLAIM_NO:
         return lab_arena_printf(
             arena, "No difference larger than %s%% in %s between %s and %s (%s)",
             rounded_up(claim->bound, arena), claim->quantity, lab_claim_within(subject, arena),
             lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(arena, "%s%s%s: %s inconclusive (%s)%s", subject,
-                                strchr(subject, ',') ? ", compared with " : " and ",
-                                claim->reference, claim->quantity, runs(claim, arena),
-                                *lab_claim_next(claim, arena)
-                                    ? lab_arena_printf(arena, "; %s", lab_claim_next(claim, arena))
-                                    : "");
+        return lab_arena_printf(arena, "Inconclusive: %s%s%s",
+                                comparison(claim, lab_claim_within(subject, arena), arena),
+                                *next ? "; " : "", next);
     default:
         return lab_arena_printf(arena, "%s: not tested", subject);
     }
 }
-
-#define INTERVAL_MOST 9 /* ends beyond a factor of ten say nothing but that */
 
 /* "+12.4 [8.1, 16.7]" */
 static const char *short_difference(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -259,6 +297,18 @@ static const char *short_difference(const struct lab_claim *claim, struct lab_ar
                                 claim->reason ? "inconclusive" : runs(claim, arena));
     return lab_arena_printf(arena, "%s [%.3g, %.3g]%s", value, claim->low, claim->high,
                             claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");
+}
+
+const char *lab_claim_effect(const struct lab_claim *claim, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (is_factor(claim) && !isnan(claim->low))
+        lab_str_printf(&text, "%s× [%s, %s]", factor(claim->effect, arena),
+                       factor(claim->low, arena), factor(claim->high, arena));
+    else
+        lab_str_add_change(&text, claim->effect);
+    if (!is_factor(claim) && !isnan(claim->low))
+        lab_str_printf(&text, " [%.1f, %.1f]", tenths(claim->low), tenths(claim->high));
+    return lab_arena_strdup(arena, text.text);
 }
 
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -281,14 +331,11 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
         return short_difference(claim, arena);
     if (claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
-    if (isnan(claim->low))
-        return lab_arena_printf(arena, "%+.1f%%, %s", tenths(claim->effect),
-                                claim->reason ? "inconclusive" : runs(claim, arena));
-    if (claim->verdict != LAB_CLAIM_YES && claim->high > INTERVAL_MOST)
-        return lab_arena_printf(arena, "%+.1f%%, inconclusive", tenths(claim->effect));
-    return lab_arena_printf(arena, "%+.1f%% [%.1f, %.1f]%s", tenths(claim->effect),
-                            tenths(claim->low), tenths(claim->high),
-                            claim->verdict == LAB_CLAIM_YES ? "" : ", inconclusive");
+    const char *open = claim->verdict == LAB_CLAIM_YES       ? ""
+                       : isnan(claim->low) && !claim->reason ? runs(claim, arena)
+                                                             : "inconclusive";
+    return lab_arena_printf(arena, "%s%s%s", lab_claim_effect(claim, arena), *open ? ", " : "",
+                            open);
 }
 
 /* --- JSON --- */

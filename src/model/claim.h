@@ -31,6 +31,7 @@ enum lab_claim_verdict {
 #define LAB_CLAIM_DETECT     0.02
 #define LAB_CLAIM_WORTH      0.01 /* a gain from here on is worth a change of settings */
 #define LAB_CLAIM_RUNS_MOST  50   /* that anybody would run of a point */
+#define LAB_CLAIM_RUNS_LEAST 5    /* of a point: fewer show no spread */
 #define LAB_CLAIM_LEVEL      0.05 /* of a false claim, over all claims of a family */
 
 struct lab_claim {
@@ -51,7 +52,8 @@ struct lab_claim {
     double negligible; /* an effect this small is none; 0 = LAB_CLAIM_NEGLIGIBLE */
     int n;             /* runs of the point that has fewest */
     int of;            /* that were planned of it, where more were than have a value; else 0 */
-    int needed; /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
+    int needed;   /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
+    int decisive; /* the same of an effect as large as this one, where that is larger */
     enum lab_claim_verdict verdict;
     double bound;             /* of NO: no effect is larger; else NaN */
     const char *reason;       /* why more runs like these decide nothing; NULL = they may */
@@ -84,7 +86,9 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  * One sentence, without full stop:
  *   NUMA node 2, GPU 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs each)
  *   No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 runs each)
- *   NUMA node 2 and NUMA node 0: inconclusive (3 runs each); 9 runs per point detect 2% (80% power)
+ *   Inconclusive: NUMA node 2: 0.5% higher throughput than NUMA node 0 (95% CI [−2.0, 3.0]%, 3 runs
+ *     each); 9 runs per point detect 2% (80% power)
+ *   GPU: throughput 31.2× that of CPU (95% CI [28.9, 33.7]×, 5 runs each)
  *   NUMA node 3: not tested
  *   adam: 12.4 higher reward than sgd (95% CI [8.1, 16.7], 3 runs each)
  *   adam: 12.5% lower loss than sgd (95% CI [10.7, 13.8]%, 2 of 3 runs)
@@ -98,10 +102,16 @@ void lab_claim_withhold(struct lab_claim *claim, const char *reason);
 /* A subject within a sentence: "compiled" of "Compiled"; "GPU 3" and "NUMA node 2" stay. */
 const char *lab_claim_within(const char *name, struct lab_arena *arena);
 
-/* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "too noisy here
- * (±9.6%): quiet the machine"; its reason, where it has one; "" = unknown, or it isn't
- * inconclusive. */
+/* Runs per point for a verdict: what detects LAB_CLAIM_DETECT; an effect as large as this one where
+ * nobody runs that many, or its interval excludes 0. 0 = unknown. */
+int lab_claim_runs(const struct lab_claim *claim);
+/* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "… an effect this
+ * large …", "too noisy here: quiet the machine"; its reason, where it has one; "" = unknown, or it
+ * isn't inconclusive. */
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena);
+
+/* "-12.5% [-13.8, -10.7]", "31.2× [28.9, 33.7]", whatever the verdict is. */
+const char *lab_claim_effect(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* For tables: "-12.5% [-13.8, -10.7]", "within ±0.8%", "-12.5%, 1 run each", "not tested",
  * "+12.4 [8.1, 16.7]", "52.1 TFLOP/s [51.3, 52.9]"; "reference" of a subject against itself. */

@@ -1,8 +1,6 @@
 /* report_claims.c: claims as a table and as data. */
 #include "report/report_build.h"
 
-#include <math.h>
-
 struct lab_claim *const *lab_report_claims(const struct lab_page *page, struct lab_arena *arena,
                                            int *ret_count) {
     int room = 0, count = 0;
@@ -22,11 +20,7 @@ static const char *effect_text(const struct lab_claim *claim, struct lab_arena *
         return "";
     if (claim->unit || claim->difference || claim->verdict == LAB_CLAIM_NO)
         return lab_claim_short(claim, arena);
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "%+.1f%%", 100 * claim->effect);
-    if (!isnan(claim->low))
-        lab_str_printf(&text, " [%.1f, %.1f]", 100 * claim->low, 100 * claim->high);
-    return lab_arena_strdup(arena, text.text);
+    return lab_claim_effect(claim, arena);
 }
 
 void lab_report_add_claims(struct lab_doc *doc, struct lab_claim *const *claims, int count) {

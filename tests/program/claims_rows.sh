@@ -37,7 +37,7 @@ json 'not any("Program error" in note for note in d["notes"])'
 claims numa_study l40s-10 '[0,[0,1]]' "${numa[@]}" experiment.repeat=2 # a gang on two nodes: two points
 claims numa_study l40s-10 '[0]' experiment.hardware.numa_nodes=[0,2] experiment.repeat=2 seed=1
 run show # no line to paste below an answer that is inconclusive
-expect_out ' inconclusive \(2 runs each\)'
+expect_out '^Inconclusive: NUMA node 2: '
 grep -q numactl "$work/out" && fail "$what: advises what is inconclusive"
 
 # 2. The headline is the mean over devices, and its interval holds what is planted

@@ -155,12 +155,19 @@ static struct estimate by_points(const struct lab_contrast *contrast,
 
 /* --- claims --- */
 
-static int needed_runs(const struct estimate *estimate, int n) {
-    double spread = sqrt(estimate->variance * n / 2); /* as of each of two sides */
-    if (!(spread > 0))
-        return 0;
-    double needed = lab_stats_needed_t(log1p(LAB_CLAIM_DETECT) / spread, POWER, LAB_CLAIM_LEVEL);
+/* That detect an effect, of the logarithm. */
+static int runs_for(double effect, double spread) {
+    double needed = lab_stats_needed_t(effect / spread, POWER, LAB_CLAIM_LEVEL);
     return needed < INT_MAX ? (int)ceil(needed) : 0;
+}
+
+static void set_needed(struct lab_claim *claim, const struct estimate *estimate) {
+    double spread = sqrt(estimate->variance * claim->n / 2), /* as of each of two sides */
+        least = log1p(LAB_CLAIM_DETECT);
+    if (claim->difference || !(spread > 0))
+        return;
+    claim->needed = runs_for(least, spread);
+    claim->decisive = runs_for(fmax(least, fabs(estimate->value)), spread);
 }
 
 static void set_interval(struct lab_claim *claim, struct estimate estimate) {
@@ -208,7 +215,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
         moderate(contrast, blocks, &estimate);
     }
     set_interval(&claim, estimate);
-    claim.needed = claim.difference ? 0 : needed_runs(&estimate, claim.n);
+    set_needed(&claim, &estimate);
     lab_claim_judge(&claim, claim.p);
     return claim;
 }
@@ -225,7 +232,7 @@ struct lab_claim lab_claim_from_blocks(const double *values, int count, const ch
     if (claim.n == 0)
         return claim;
     set_interval(&claim, estimate);
-    claim.needed = needed_runs(&estimate, claim.n);
+    set_needed(&claim, &estimate);
     if (unit) { /* the ratio to 1 of that unit */
         claim.effect += 1;
         claim.low += 1;
@@ -286,7 +293,7 @@ struct lab_claim lab_claim_from_differences(const double *base, int base_count, 
     if (difference.variance > 0)
         difference.freedom = lab_stats_welch_freedom(a.variance, a.freedom, b.variance, b.freedom);
     set_interval(&claim, difference);
-    claim.needed = unit ? 0 : needed_runs(&difference, claim.n);
+    set_needed(&claim, &difference);
     lab_claim_judge(&claim, claim.p);
     return claim;
 }

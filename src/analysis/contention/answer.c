@@ -74,6 +74,18 @@ static void add_needed(const struct contention_phase *phase, struct lab_str *out
         lab_str_printf(out, " %s.", lab_words_capital(next, arena));
 }
 
+/* Of kernels that are inconclusive, the one with the largest effect; NULL = none is. */
+static const struct lab_claim *largest_open(const struct contention_phase *phase) {
+    const struct lab_claim *largest = NULL;
+    for (int k = 0; k < phase->kernel_count; k++) {
+        const struct lab_claim *claim = &phase->kernels[k].change;
+        if (claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
+            (!largest || fabs(claim->effect) > fabs(largest->effect)))
+            largest = claim;
+    }
+    return largest;
+}
+
 /* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
 static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
                         struct lab_arena *arena) {
@@ -102,10 +114,11 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
                        lab_words_bound_percent(bound));
     count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
     if (count > 0 && count == phase->kernel_count)
-        lab_str_printf(out, " inconclusive (%s%+.1f%%)", count > 1 ? "mean " : "",
-                       100 * all->effect);
+        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "mean " : "",
+                       lab_claim_effect(all, arena));
     else if (count > 0)
-        lab_str_add(out, " inconclusive");
+        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "at most " : "",
+                       lab_claim_effect(largest_open(phase), arena));
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
     add_needed(phase, out, arena);
 }

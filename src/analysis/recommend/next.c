@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define REPEATS 5 /* where nothing is known of the spread yet */
-
 /* --- the devices that gpu_ids count --- */
 
 /* "sim:l40s-10" of "sim:l40s-10:3", "cuda:0/4" of "cuda:0/4.2", "cuda" of "cuda:1": the list of
@@ -160,7 +158,10 @@ static int wanted_repeats(const struct lab_choices *placements, int model) {
         const struct lab_claim *claim = &row->claim;
         if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || (row->model >= 0 && row->model != model))
             continue;
-        int needed = claim->needed > claim->n ? claim->needed : claim->n < REPEATS ? REPEATS : 0;
+        int runs = lab_claim_runs(claim), needed = runs > claim->n ? runs
+                                                   : claim->n < LAB_CLAIM_RUNS_LEAST
+                                                       ? LAB_CLAIM_RUNS_LEAST
+                                                       : 0;
         wanted = needed > wanted && needed <= LAB_CLAIM_RUNS_MOST ? needed : wanted;
     }
     return wanted;

@@ -120,21 +120,30 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     return pool;
 }
 
+/* "2 GPUs are 1.998× [1.995, 2.001] as fast as one, mean of 18 points (95% CI, 5 runs each)." */
+static const char *speed_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                               const char *who, struct lab_arena *arena) {
+    const struct lab_claim *claim = &pool->claim;
+    const char *next = lab_claim_next(claim, arena);
+    bool independent = lab_gangs_count(gangs, "independent") > 0,
+         open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+    if (claim->verdict != LAB_CLAIM_YES && !open)
+        return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
+    return lab_arena_printf(arena, "%s%s %s %s %s, %s (%s%d run%s each)%s%s.",
+                            open ? "Inconclusive: " : "", who, independent ? "have" : "are",
+                            pool->times, independent ? "the throughput of one" : "as fast as one",
+                            pool->over, isnan(claim->low) ? "" : "95% CI, ", claim->n,
+                            claim->n == 1 ? "" : "s", *next ? "; " : "", next);
+}
+
 static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                         struct lab_str *text, struct lab_arena *arena) {
-    const struct lab_claim *claim = &pool->claim;
-    bool independent = lab_gangs_count(gangs, "independent") > 0;
-    if (claim->verdict != LAB_CLAIM_YES) {
-        int pays = count_of_size(gangs, pool->devices, "beneficial");
-        lab_str_printf(text, "%s.", lab_claim_sentence(claim, arena));
-        if (pays > 0)
-            lab_str_printf(text, " At least %.0f%% faster at %d of %d points.",
-                           100 * (LAB_SPEEDUP_BENEFICIAL - 1), pays, pool->cells);
-        return;
-    }
-    lab_str_printf(text, "%d %ss %s %s %s, %s (95%% CI, %d runs each).", pool->devices, gangs->unit,
-                   independent ? "have" : "are", pool->times,
-                   independent ? "the throughput of one" : "as fast as one", pool->over, claim->n);
+    int pays = count_of_size(gangs, pool->devices, "beneficial");
+    const char *who = lab_arena_printf(arena, "%d %ss", pool->devices, gangs->unit);
+    lab_str_add(text, speed_words(gangs, pool, who, arena));
+    if (pool->claim.verdict != LAB_CLAIM_YES && pays > 0)
+        lab_str_printf(text, " At least %.0f%% faster at %d of %d points.",
+                       100 * (LAB_SPEEDUP_BENEFICIAL - 1), pays, pool->cells);
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */
@@ -196,13 +205,7 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
 /* The speed-up of the devices that are advised, not of all that were tried. */
 static void add_advised(const struct lab_gangs *gangs, struct lab_arena *arena,
                         struct lab_str *text) {
-    const struct lab_gang_pool *pool = gangs->advised;
-    const struct lab_claim *claim = &pool->claim;
-    if (claim->verdict != LAB_CLAIM_YES)
-        lab_str_printf(text, "%s.", lab_claim_sentence(claim, arena));
-    else
-        lab_str_printf(text, "%s are %s as fast as one, %s (95%% CI, %d runs each).",
-                       gangs->rivals->base->names, pool->times, pool->over, claim->n);
+    lab_str_add(text, speed_words(gangs, gangs->advised, gangs->rivals->base->names, arena));
 }
 
 /* Gangs with each other, where no device ran alone. */

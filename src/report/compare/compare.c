@@ -40,15 +40,6 @@ static const char *value_text(double value, const char *unit, struct lab_arena *
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "-5.0% [-5.3, -4.7]": the verdict has a column of its own. */
-static const char *change_text(const struct lab_claim *claim, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "%+.1f%%", 100 * claim->effect);
-    if (!isnan(claim->low) && claim->high < 9)
-        lab_str_printf(&text, " [%.1f, %.1f]", 100 * claim->low, 100 * claim->high);
-    return lab_arena_strdup(arena, text.text);
-}
-
 static const char *sentence(const struct showing *showing, int set) {
     struct lab_claim claim = showing->report->comparisons[set - 1].pooled;
     claim.subject = title_of(showing, set);
@@ -201,7 +192,7 @@ static void add_rows(const struct showing *showing, int set) {
         lab_doc_cell(
             showing->doc, "%s",
             value_text(lab_comparison_mean(point->other), point->other->unit, showing->arena));
-        lab_doc_cell(showing->doc, "%s", change_text(&point->claim, showing->arena));
+        lab_doc_cell(showing->doc, "%s", lab_claim_effect(&point->claim, showing->arena));
         lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
     }
 }

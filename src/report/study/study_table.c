@@ -211,8 +211,9 @@ static void add_change(const struct lab_claim *claim, struct lab_str *out) {
     else if (isnan(claim->effect))
         lab_str_add(out, "–");
     else
-        lab_str_printf(out, "%+.1f%%%s", round(1000 * claim->effect) / 10 + 0.0, /* no -0.0 */
-                       claim->verdict == LAB_CLAIM_YES ? "" : "?");
+        lab_str_add_change(out, claim->effect);
+    if (!isnan(claim->effect) && claim->verdict == LAB_CLAIM_INCONCLUSIVE)
+        lab_str_add(out, "?");
 }
 
 static const char *unit_of(const struct sheet *sheet, const struct study_row *row) {

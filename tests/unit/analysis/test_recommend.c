@@ -300,8 +300,8 @@ LAB_TEST(one_run_a_point_gives_values_and_no_verdict) {
     assert_true(result.claims[0].effect < -.15);
     for (int i = 0; i < result.claim_count; i++)
         assert_int_equal(result.claims[i].verdict, LAB_CLAIM_INCONCLUSIVE);
-    assert_string_equal(result.answer, "NUMA nodes: inconclusive (1 run each). "
-                                       "Devices: inconclusive (1 run each).");
+    assert_says(result.answer, "NUMA nodes: inconclusive, -");
+    assert_says(result.answer, "Devices: inconclusive, at most ");
     given_end(&given);
 }
 

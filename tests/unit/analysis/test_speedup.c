@@ -150,7 +150,8 @@ LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
         assert_int_equal(result.claims[i].verdict, LAB_CLAIM_INCONCLUSIVE);
     assert_true(fabs(cell_of(&result, "speedups", 0, "speedup")->value - 0.8) < 1e-9);
     assert_string_equal(cell_of(&result, "speedups", 0, "grade")->text, "inconclusive");
-    assert_contains(result.answer, "inconclusive (1 run each)");
+    assert_contains(result.answer, "Inconclusive: 2 ");
+    assert_contains(result.answer, "(1 run each)");
     assert_null(strstr(result.answer, "Use"));
     given_end(&given);
 }

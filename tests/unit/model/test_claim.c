@@ -63,17 +63,50 @@ LAB_TEST(no_effect_comes_with_its_bound) {
     claim = given(0.005, -0.02, 0.03, 0.6, 3);
     claim.needed = 9;
     expect(claim, LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: throughput inconclusive (3 runs each); 9 runs per "
-           "point detect 2% (80% power)");
-    claim.needed = 2040; /* nobody runs that */
-    expect(claim, LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: throughput inconclusive (3 runs each); too noisy "
-           "here (±2.5%): quiet the machine");
+           "Inconclusive: NUMA node 2: 0.5% higher throughput than NUMA node 0 (95% CI [−2.0, "
+           "3.0]%, 3 runs each); 9 runs per point detect 2% (80% power)");
+}
+
+/* Where nobody runs what detects 2%, what detects an effect as large as the one measured. */
+LAB_TEST(more_runs_are_asked_for_where_they_decide) {
+    static const struct {
+        double high;
+        int needed, decisive, n, runs;
+        const char *next;
+    } cases[] = {
+        {0.2, 9, 4, 3, 9, "9 runs per point detect 2% (80% power)"},
+        {-0.1, 30, 4, 3, 5, "5 runs per point detect an effect this large (80% power)"},
+        {0.2, 2040, 4, 3, 5, "5 runs per point detect an effect this large (80% power)"},
+        {0.2, 2040, 12, 3, 12, "12 runs per point detect an effect this large (80% power)"},
+        {0.2, 2040, 12, 12, 12, ""}, /* one of many */
+        {0.2, 2040, 51, 3, 2040, "too noisy here: quiet the machine"},
+        {0.2, 0, 0, 1, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_claim claim = given(-0.3, -0.7, cases[i].high, 0.4, cases[i].n);
+        claim.needed = cases[i].needed;
+        claim.decisive = cases[i].decisive;
+        assert_int_equal(lab_claim_runs(&claim), cases[i].runs);
+        assert_string_equal(lab_claim_next(&claim, &test_arena), cases[i].next);
+    }
+}
+
+LAB_TEST(from_tenfold_on_an_effect_is_a_factor) {
+    expect(given(30.2, 27.9, 32.7, 0.001, 5), LAB_CLAIM_YES,
+           "NUMA node 2: throughput 31.2× that of NUMA node 0 (95% CI [28.9, 33.7]×, 5 runs "
+           "each)");
+    expect(given(-0.5, -0.97, 11.4, 0.6, 2), LAB_CLAIM_INCONCLUSIVE,
+           "Inconclusive: NUMA node 2: throughput 0.50× that of NUMA node 0 (95% CI [0.03, 12.4]×, "
+           "2 runs each)");
+    struct lab_claim claim = given(-0.5, -0.97, 11.4, 0.6, 2);
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "0.50× [0.03, 12.4], inconclusive");
+    claim = given(8.9, 8.8, 8.95, 0.001, 2);
+    assert_string_equal(lab_claim_short(&claim, &test_arena), "+890.0% [880.0, 895.0]");
 }
 
 LAB_TEST(one_run_gives_no_verdict) {
     expect(given(-0.5, NAN, NAN, NAN, 1), LAB_CLAIM_INCONCLUSIVE,
-           "NUMA node 2 and NUMA node 0: throughput inconclusive (1 run each)");
+           "Inconclusive: NUMA node 2: 50.0% lower throughput than NUMA node 0 (1 run each)");
     expect(given(NAN, NAN, NAN, NAN, 0), LAB_CLAIM_NOT_TESTED, "NUMA node 2: not tested");
 }
 
@@ -109,7 +142,8 @@ LAB_TEST(a_difference_is_said_in_its_unit) {
          "adam: 0.004 nats lower reward than sgd (95% CI [0.002, 0.006], 3 runs each)",
          "-0.004 nats [-0.006, -0.002]"},
         {"", 0.001, -0.002, 0.004, 0.5, LAB_CLAIM_INCONCLUSIVE,
-         "adam and sgd: reward inconclusive (3 runs each)", "+0.001 [-0.002, 0.004], inconclusive"},
+         "Inconclusive: adam: 0.001 higher reward than sgd (95% CI [−0.002, 0.004], 3 runs each)",
+         "+0.001 [-0.002, 0.004], inconclusive"},
     };
     for (int i = 0; i < 3; i++) {
         struct lab_claim claim =
@@ -140,7 +174,8 @@ LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
     assert_string_equal(lab_claim_short(&change, &test_arena), "+0.0% [-3.0, 3.0], inconclusive");
     claim.low = claim.high = NAN;
     lab_claim_judge(&claim, NAN);
-    expect(claim, LAB_CLAIM_INCONCLUSIVE, "GPU 0: compute rate inconclusive (30 runs)");
+    expect(claim, LAB_CLAIM_INCONCLUSIVE,
+           "Inconclusive: GPU 0: compute rate 10.0 TFLOP/s (30 runs)");
     claim.effect = NAN;
     lab_claim_judge(&claim, NAN);
     expect(claim, LAB_CLAIM_NOT_TESTED, "GPU 0: compute rate not tested");
