@@ -298,6 +298,49 @@ static const struct lab_rate_series_change *largest_change(const struct stabilit
     return largest;
 }
 
+static bool is_any(const struct lab_rate_series *series) {
+    return series->run != NULL;
+}
+
+static bool is_short(const struct lab_rate_series *series) {
+    return isnan(series->drift);
+}
+
+static bool is_unknown(const struct lab_rate_series *series) {
+    return isnan(series->throttled_s);
+}
+
+static bool is_known(const struct lab_rate_series *series) {
+    return !isnan(series->throttled_s);
+}
+
+static bool is_throttled(const struct lab_rate_series *series) {
+    return series->throttled_s > HARMLESS * series->duration_s;
+}
+
+/* Runs with such a series of a rank. */
+static int count_runs(const struct stability *made, bool (*is)(const struct lab_rate_series *)) {
+    bool *seen = lab_arena_alloc(made->arena, (size_t)made->study->run_count + 1, sizeof *seen);
+    int count = 0;
+    for (int i = 0; i < made->count; i++) {
+        bool *own = &seen[made->series[i].run - made->study->runs];
+        count += is(&made->series[i]) && !*own;
+        *own |= is(&made->series[i]);
+    }
+    return count;
+}
+
+/* "5", "7 to 8" */
+static const char *repeats_words(const struct stability *made) {
+    int least = made->row_count > 0 ? made->rows[0].runs : 0, most = least;
+    for (int i = 1; i < made->row_count; i++) {
+        least = made->rows[i].runs < least ? made->rows[i].runs : least;
+        most = made->rows[i].runs > most ? made->rows[i].runs : most;
+    }
+    return least < most ? lab_arena_printf(made->arena, "%d to %d", least, most)
+                        : lab_arena_printf(made->arena, "%d", least);
+}
+
 /* Of the point that was throttled for longest. */
 static const char *throttling_reason(const struct stability *made) {
     const struct row *most = NULL;
@@ -373,8 +416,9 @@ static void add_spikes(const struct stability *made, struct lab_str *text) {
 static const char *make_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
-    const char *over = lab_arena_printf(made->arena, "(runs of %s, %d %s)", duration_words(made),
-                                        made->drift.n, made->points > 1 ? "per point" : "in all");
+    const char *over =
+        lab_arena_printf(made->arena, "(runs of %s, %s %s)", duration_words(made),
+                         repeats_words(made), made->points > 1 ? "per point" : "in all");
     const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->drift.verdict == LAB_CLAIM_NO) {
         lab_str_printf(&text, "No drift larger than %.1f%% from start to end of a run%s %s.",
@@ -385,8 +429,8 @@ static const char *make_answer(const struct stability *made) {
                        over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
-        lab_str_printf(&text, "Drift from start to end of a run: inconclusive %s%s%s.", over,
-                       *next ? "; " : "", next);
+        lab_str_printf(&text, "Inconclusive: drift of %s from start to end of a run %s%s%s.",
+                       lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
     } else {
         struct lab_claim drift = made->drift;
         drift.subject =
@@ -411,12 +455,12 @@ static const char *make_answer(const struct stability *made) {
                                             : " No change point of 1% or more.");
     add_spikes(made, &text);
     if (made->throttling.verdict == LAB_CLAIM_YES)
-        lab_str_printf(&text, " Throttled by %s in %d of %d %s, %.1f s in total.",
-                       throttling_reason(made), made->throttled, made->throttling_known, counted,
-                       made->throttled_s);
+        lab_str_printf(&text, " Throttled by %s in %d of %d runs, %.1f s in total.",
+                       throttling_reason(made), count_runs(made, is_throttled),
+                       count_runs(made, is_known), made->throttled_s);
     else if (made->throttling_known == made->count)
-        lab_str_printf(&text, " No throttling in %d %s; none is longer than %s.", made->count,
-                       counted, lab_words_time(made->longest_s, made->arena));
+        lab_str_printf(&text, " No throttling in %d runs; none is longer than %s.",
+                       count_runs(made, is_any), lab_words_time(made->longest_s, made->arena));
     return lab_arena_strdup(made->arena, text.text);
 }
 
@@ -487,10 +531,10 @@ static void add_study(struct lab_analysis_result *result, const struct stability
     lab_study_add_notes(made->study, prefix, &result->notes, arena);
     if (made->known > 0 && made->known < made->count)
         lab_analysis_note(&result->notes, arena, "%s%d of %d runs kept fewer than 21 iterations.",
-                          prefix, made->count - made->known, made->count);
+                          prefix, count_runs(made, is_short), count_runs(made, is_any));
     if (made->throttling_known < made->count)
         lab_analysis_note(&result->notes, arena, "%sThrottling unknown in %d of %d runs.", prefix,
-                          made->count - made->throttling_known, made->count);
+                          count_runs(made, is_unknown), count_runs(made, is_any));
 }
 
 static int stability_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,

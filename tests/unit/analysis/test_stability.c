@@ -74,6 +74,26 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     given_end(&given);
 }
 
+/* Runs of two ranks, three of one point and two of the other. */
+LAB_TEST(test_runs_are_counted_not_their_ranks) {
+    struct given_study given;
+    given_begin(&given, "stability");
+    for (int i = 0; i < 5; i++) {
+        struct given_run row = a_run(2 * (i % 2));
+        row.repeat = i / 2;
+        struct lab_study_run *run = given_paced(&given, row, 30, steady, &ten_ms);
+        struct lab_study_rank *ranks = lab_arena_alloc(&given.arena, 2, sizeof *ranks);
+        ranks[0] = ranks[1] = run->ranks[0];
+        ranks[1].device = i % 2 ? "cuda:3" : "cuda:1";
+        run->ranks = ranks;
+        run->rank_count = 2;
+    }
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_contains(result.answer, "(runs of 30.0 s, 2 to 3 per point)");
+    assert_true(has_note(result.notes, "Throttling unknown in 5 of 5 runs"));
+    given_end(&given);
+}
+
 LAB_TEST(test_drift_is_claimed_over_runs_by_device) {
     struct given_study given;
     struct lab_analysis_result result = when_repeated(&given, drifting);
