@@ -46,8 +46,9 @@ static int find_setup(struct lab_peers *peers, const struct lab_study_point *poi
             lab_str_equal(peers->setups[i].configuration, configuration) &&
             lab_str_equal(peers->setups[i].model, model))
             return i;
-    LAB_ADD(peers->setups, peers->setup_count, arena) = (struct lab_peer_setup){
-        model, configuration, lab_study_complexity(point->runs[0]), distance};
+    LAB_ADD(peers->setups, peers->setup_count, arena) =
+        (struct lab_peer_setup){model, configuration, point->runs[0]->model,
+                                lab_study_complexity(point->runs[0]), distance};
     return peers->setup_count - 1;
 }
 
@@ -125,14 +126,15 @@ static void add_setup(const struct lab_peers *peers, int device, int setup, doub
             add_cell(contrast, &peers->devices[i].cells[setup], -weight / count);
 }
 
-/* Over all setups of a model, or of all (NULL). */
+/* Over all setups of a model, of a whole one, or of all (NULL). */
 static struct lab_claim compare(const struct lab_peers *peers, int device, const char *model,
-                                struct lab_arena *arena) {
+                                const char *whole, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
     int setups = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int s = 0; s < peers->setup_count; s++) {
             if ((model && !lab_str_equal(peers->setups[s].model, model)) ||
+                (whole && !lab_str_equal(peers->setups[s].whole, whole)) ||
                 count_peers(peers, device, s) == 0)
                 continue;
             if (pass == 0)
@@ -160,7 +162,7 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
     struct lab_peer *device = &peers->devices[d];
     const char *last = NULL;
     device->row_count = 0;
-    device->claim = compare(peers, d, NULL, arena);
+    device->claim = compare(peers, d, NULL, NULL, arena);
     device->claim.kind = "peers.device";
     device->claim.subject = device->title;
     device->claim.reference =
@@ -174,7 +176,7 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
             continue;
         last = setup->model;
         struct lab_peer_model row = {device->title, setup->model, setup->complexity / 1e9,
-                                     compare(peers, d, setup->model, arena)};
+                                     compare(peers, d, setup->model, NULL, arena)};
         row.claim.kind = "peers.model";
         row.claim.subject = lab_arena_printf(arena, "%s, %s", row.device, row.model);
         row.claim.reference = "its peers";
@@ -206,6 +208,12 @@ static void compare_devices(struct lab_peers *peers, struct lab_arena *arena) {
     adjust(peers, 0, peers->device_count, false, arena);
     for (int d = 0; d < peers->device_count; d++)
         adjust(peers, d, d + 1, true, arena);
+}
+
+struct lab_claim lab_peers_compare(const struct lab_peers *peers, int device, const char *whole,
+                                   struct lab_arena *arena) {
+    return lab_claim_named(compare(peers, device, NULL, whole, arena), "peers.model",
+                           peers->devices[device].title, "its peers", "throughput");
 }
 
 double lab_peer_effect(const struct lab_peer *device) {

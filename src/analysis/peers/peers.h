@@ -35,6 +35,7 @@ struct lab_peer {
 
 struct lab_peer_setup {                /* what has to be alike */
     const char *model, *configuration; /* of the kernel; NULL = it has none */
+    const char *whole;                 /* the model without what else varies: its batch */
     double complexity;
     int distance; /* of the NUMA node; 0 = unknown */
 };
@@ -50,5 +51,8 @@ struct lab_peers {
 /* Devices that ran alone. A device that differs for certain is no reference for the others: then
  * they are compared again without it, the largest difference first. Conditions aren't filled in. */
 struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena);
+/* The device, by its index, over all setups of a whole model; by itself, no verdict of a family. */
+struct lab_claim lab_peers_compare(const struct lab_peers *peers, int device, const char *whole,
+                                   struct lab_arena *arena);
 /* The largest effect of a device that is certain; 0 = none is. */
 double lab_peer_effect(const struct lab_peer *device);

@@ -161,8 +161,11 @@ static const char *subject_of(const struct lab_choices *placements,
             last = m;
             models++;
         }
-    if (placements->model_count > 1 && models == 1)
+    if (placements->model_count > 1 && models == 1) {
+        if (row->pairs > 1)
+            *ret_mean_of = lab_arena_printf(arena, "%d placements", row->pairs);
         return lab_arena_printf(arena, "%s, %s", row->level, placements->models[last]);
+    }
     if (placements->model_count > 1)
         *ret_mean_of = lab_study_count_words(placements->study, models, arena);
     return row->level;
@@ -229,9 +232,25 @@ static void add_rows(struct lab_choices *placements, enum lab_factor factor, int
 
 /* --- verdicts --- */
 
+/* The device on one model: its claim there; where the batch varies too, a bound over all of them,
+ * which no family's verdict has judged. */
+static struct lab_claim claim_peer(const struct lab_choices *placements, int device,
+                                   const char *model, struct lab_arena *arena) {
+    const struct lab_peer *peer = &placements->peers.devices[device];
+    for (int i = 0; i < peer->row_count; i++)
+        if (lab_str_equal(peer->rows[i].model, model))
+            return peer->rows[i].claim;
+    struct lab_claim claim = lab_peers_compare(&placements->peers, device, model, arena);
+    if (!isnan(claim.p))
+        lab_claim_judge(&claim, 1);
+    return claim;
+}
+
 /* Single devices are compared with their peers, as `gpulab analyze peers` does. */
 static bool add_peers(struct lab_choices *placements, int model, struct lab_arena *arena) {
     const char *name = model < 0 ? "all" : placements->models[model];
+    const struct lab_study_run *run =
+        model < 0 ? NULL : placements->items[lab_choices_default(placements, model)].point->runs[0];
     for (int d = 0; d < placements->peers.device_count; d++) {
         const struct lab_peer *device = &placements->peers.devices[d];
         struct lab_factor_row row = {.factor = LAB_FACTOR_DEVICE,
@@ -243,12 +262,12 @@ static bool add_peers(struct lab_choices *placements, int model, struct lab_aren
                                      .reference = "its peers",
                                      .pairs = device->models,
                                      .claim = device->claim};
-        for (int i = 0; i < device->row_count && model >= 0; i++)
-            if (lab_str_equal(device->rows[i].model, name)) {
-                row.claim = device->rows[i].claim;
-                row.pairs = 1;
-            }
-        if (device->models > 0 && (model < 0 || row.pairs == 1))
+        bool own = !run || run->rank_count == 1;
+        if (run && own) {
+            row.claim = claim_peer(placements, d, run->model, arena);
+            row.pairs = 1;
+        }
+        if (device->models > 0 && own && row.claim.verdict != LAB_CLAIM_NOT_TESTED)
             LAB_ADD(placements->rows, placements->row_count, arena) = row;
     }
     return placements->peers.device_count > LAB_PEERS_LEAST;
@@ -501,29 +520,40 @@ bool lab_choices_alike(const struct lab_choices *placements, int a, int b) {
                       is_bounded(placements, x->model, y->levels[LAB_FACTOR_DEVICE], &bound));
 }
 
+/* Where the study varies the batch, but not of this model. */
+static const char *rest_words(const struct lab_choices *placements, const struct lab_choice *item) {
+    for (int i = 0; i < placements->count; i++)
+        if (placements->items[i].model == item->model &&
+            !lab_str_equal(placements->items[i].batch_text, item->batch_text))
+            return "";
+    return placements->varies[LAB_FACTOR_BATCH] ? " (the only batch tested)" : "";
+}
+
 const char *lab_choices_use(const struct lab_choices *placements, int best,
                             struct lab_arena *arena) {
     const struct lab_choice *item = &placements->items[best];
-    const char **names = NULL, *nodes = item->nodes, *who;
+    const char **names = NULL, *nodes = item->nodes, *own = item->levels[LAB_FACTOR_DEVICE],
+               *others, *rest = rest_words(placements, item);
     int count = 0;
     double bound;
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *other = &placements->items[i];
         if (!lab_choices_alike(placements, best, i))
             continue;
-        LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
+        if (!lab_str_equal(other->levels[LAB_FACTOR_DEVICE], own))
+            LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
         nodes = lab_str_equal(other->nodes, item->nodes) ? nodes : NULL;
     }
-    if (count < 2)
-        return item->words;
-    is_bounded(placements, item->model, names[0], &bound);
-    if (count == 2)
-        who = lab_arena_printf(arena, "%s or %s", names[0], names[1]);
-    else if (item->point->runs[0]->rank_count == 1)
-        who = lab_arena_printf(arena, "any of %s", lab_words_devices(names, count, arena));
+    if (count == 0)
+        return lab_arena_printf(arena, "%s%s", item->words, rest);
+    is_bounded(placements, item->model, own, &bound);
+    if (item->point->runs[0]->rank_count == 1 || count == 1)
+        others = lab_words_devices(names, count, arena);
     else
-        who = lab_arena_printf(arena, "any of %d groups of devices", count);
-    return lab_arena_printf(arena, "%s (within ±%.1f%%)%s", who, lab_words_bound_percent(bound),
-                            nodes ? item->words + strlen(item->levels[LAB_FACTOR_DEVICE])
-                                  : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest));
+        others = lab_arena_printf(arena, "any of %d other groups", count);
+    return lab_arena_printf(arena, "%s (or %s, within ±%.1f%%)%s%s", own, others,
+                            lab_words_bound_percent(bound),
+                            nodes ? item->words + strlen(own)
+                                  : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest),
+                            rest);
 }

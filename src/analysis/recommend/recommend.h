@@ -79,7 +79,7 @@ int lab_choices_best(const struct lab_choices *placements, int model);
 bool lab_choices_decided(const struct lab_choices *placements, int model);
 /* Whether two placements differ by devices alone, and these by no more than a known bound. */
 bool lab_choices_alike(const struct lab_choices *placements, int a, int b);
-/* Its words, with all devices that are as good: "GPUs 0+1 or GPUs 0+2 (within ±0.5%), batch 16". */
+/* Its words, with all devices that are as good: "GPU 0 (or GPUs 1–2, within ±0.5%), batch 16". */
 const char *lab_choices_use(const struct lab_choices *placements, int best,
                             struct lab_arena *arena);
 

@@ -149,9 +149,12 @@ static void add_row(const struct asked *asked, int first, double value,
         subject = reference;
     }
     double rate = exp(logs / pairs);
-    LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
-        model, value, rate, lab_words_number(rate, asked->arena),
-        make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference)};
+    struct lab_claim claim =
+        make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference);
+    if (pairs > 1)
+        claim.mean_of = lab_arena_printf(asked->arena, "%d configurations", pairs);
+    LAB_ADD(answer->rows, answer->count, asked->arena) =
+        (struct lab_transfer_row){model, value, rate, lab_words_number(rate, asked->arena), claim};
 }
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
