@@ -168,13 +168,12 @@ static const char *why_untested(const struct lab_choices *placements, struct lab
         return "no run that counts is done.";
     if (!placements->allreduce)
         return "each model was run in one placement.";
-    return lab_arena_printf(arena,
-                            "NCCL was not used: a built-in %s all-reduce ran instead. All "
-                            "settings were ignored. %s.",
-                            placements->allreduce,
-                            placements->study->simulated ? "The simulator has no NCCL"
-                            : placements->whole_gpus     ? "The runs' warnings give the reason"
-                                                     : "NCCL needs two or more whole NVIDIA GPUs");
+    return lab_arena_printf(
+        arena, "%s. A built-in %s all-reduce ran instead and ignored all settings. %s",
+        placements->study->simulated ? "the simulator has no NCCL" : "NCCL was not used",
+        placements->allreduce,
+        placements->whole_gpus ? "The runs' warnings give the reason."
+                               : "Two or more whole NVIDIA GPUs can answer it.");
 }
 
 /* Effects before what has none; NULL = nothing was compared. */

@@ -215,7 +215,7 @@ LAB_TEST(settings_of_a_library_that_was_not_used_are_not_tested) {
         repeat(&given, run, 5, .005);
         struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
         assert_int_equal(
-            lab_str_starts(result.answer, "Not tested: NCCL was not used: a built-in ring "),
+            lab_str_starts(result.answer, "Not tested: NCCL was not used. A built-in ring "),
             i == 1);
         assert_int_equal(result.claims[0].verdict == LAB_CLAIM_NOT_TESTED, i == 1);
         assert_int_equal(result.chart_count, i == 0);
