@@ -59,7 +59,8 @@ static const char *recommendation(const char *grade) {
                {"faster", "Several devices faster"},
                {"marginal", "Marginal difference"},
                {"stay single", "Single device preferred"},
-               {"independent", "Single device: several train a model each"}};
+               {"independent", "Single device: several train a model each"},
+               {LAB_SPEEDUP_NO_ANSWER, "No answer: simulated"}};
     int found = LAB_FIND(all, sizeof all / sizeof *all, grade, grade);
     return found < 0 ? "Inconclusive: needs more runs" : all[found].words;
 }
@@ -171,6 +172,8 @@ static const char *conclude(const struct comparison *comparison, const struct se
         {"independent",
          "allreduce=none: each device trains a model of its own, and no training is faster",
          "independent"},
+        {LAB_SPEEDUP_NO_ANSWER, "no answer for real devices: simulated ones don't share a batch",
+         "no answer"},
         {"inconclusive", "inconclusive; needs more runs", "inconclusive"}};
     const char *some = NULL;
     int total = 0, found[sizeof kinds / sizeof *kinds] = {0};
@@ -214,6 +217,8 @@ static void add_findings(struct lab_str *text, const struct comparison *comparis
         conclude(comparison, set),
         weak && !independent ? "; scaling=weak: the batch grows with the devices" : "",
         independent ? "Throughput of All Devices" : "Speedup", of, exp(log_sum / count), count);
+    if (lab_gangs_share_note(comparison->study, arena))
+        even = "No answer: simulated.";
     if (!independent)
         lab_str_printf(text, "\n**Break-even**%s: %s\n", of,
                        even ? even : "Not tested: run more batch sizes.");

@@ -181,13 +181,15 @@ const char *lab_speedup_times(double value, double low, double high, struct lab_
                                          low, decimals, high);
 }
 
-static const char *grade_of(const struct lab_gang *gang) {
+static const char *grade_of(const struct lab_gang *gang, bool shared) {
     const struct lab_claim *claim = &gang->claim;
     double low = gang->speedup.interval.low, high = gang->speedup.interval.high;
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "not tested";
     if (gang->independent)
         return "independent";
+    if (shared)
+        return LAB_SPEEDUP_NO_ANSWER;
     if (claim->verdict == LAB_CLAIM_YES && low > 1)
         return low >= LAB_SPEEDUP_BENEFICIAL   ? "beneficial"
                : high < LAB_SPEEDUP_BENEFICIAL ? "marginal"
@@ -228,13 +230,14 @@ static void judge(struct lab_gangs *gangs, struct lab_arena *arena) {
 }
 
 static void describe_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
+    bool shared = lab_gangs_share_note(gangs->study, arena) != NULL;
     for (int i = 0; i < gangs->count; i++) {
         struct lab_gang *gang = &gangs->items[i];
         gang->speedup = ratio_of(&gang->claim, 1);
         gang->efficiency = ratio_of(&gang->claim, gang->devices);
         gang->times = lab_speedup_times(gang->speedup.value, gang->speedup.interval.low,
                                         gang->speedup.interval.high, arena);
-        gang->grade = grade_of(gang);
+        gang->grade = grade_of(gang, shared);
         gang->which = has_rival(gangs, gang) ? gang->gpus : NULL;
         gang->series = gang->which ? gang->names
                                    : lab_arena_printf(arena, "%d %ss", gang->devices, gangs->unit);

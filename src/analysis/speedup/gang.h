@@ -14,6 +14,7 @@
 
 #define LAB_SPEEDUP_BENEFICIAL 1.10
 #define LAB_SPEEDUP_MARGINAL   0.95
+#define LAB_SPEEDUP_NO_ANSWER  "no answer" /* a grade: simulated devices don't share the work */
 
 struct lab_gang {
     const char *work;  /* all but the devices: "mlp_medium_batch128" */
@@ -38,7 +39,7 @@ struct lab_gang {
     const char *times;                     /* "0.74× [0.72, 0.76]" */
     double communication;                  /* share of an iteration's time; NaN = unknown */
     const char *grade;                     /* "beneficial", "faster", "marginal", "stay single",
-                               "inconclusive", "independent", "not tested" */
+                               "inconclusive", "independent", "not tested"; or no answer */
     struct lab_claim claim;                /* "<analysis>.cell" */
 };
 
