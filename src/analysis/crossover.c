@@ -60,9 +60,18 @@ static const char *sentence_of(const struct lab_claim *claim, const char *of,
     if (claim->verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "%s: %s" BELOW_ABOVE ".", lab_claim_sentence(claim, arena),
                                 of);
-    return lab_arena_printf(arena, "%s: crossover inconclusive (%d run%s each), measured at %s.",
-                            claim->subject, claim->n, claim->n == 1 ? "" : "s",
-                            lab_claim_short(claim, arena));
+    return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
+}
+
+/* "models of width 512 are ": what a series by depth holds for; "" = all models. */
+static const char *held_words(const struct crossover_series *series, struct lab_arena *arena) {
+    bool depth = lab_str_equal(series->title, "by depth"),
+         width = lab_str_equal(series->title, "by width");
+    return !depth && !width
+               ? ""
+               : lab_arena_printf(arena, "models of %s %g are ", depth ? "width" : "depth",
+                                  lab_study_setting_number(series->models[0]->point->runs[0],
+                                                           depth ? "dim" : "depth"));
 }
 
 static const char *make_sentence(const struct crossover_series *series, struct lab_arena *arena) {
@@ -73,11 +82,7 @@ static const char *make_sentence(const struct crossover_series *series, struct l
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return sentence_of(claim,
-                           lab_str_equal(series->title, "by depth")   ? "models of this width are "
-                           : lab_str_equal(series->title, "by width") ? "models of this depth are "
-                                                                      : "",
-                           arena);
+        return sentence_of(claim, held_words(series, arena), arena);
     if (*bound)
         return lab_arena_printf(arena, "%s: %s; " NONE_WITHIN ".", claim->subject,
                                 bound_words(series->count, bound, arena));
