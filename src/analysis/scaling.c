@@ -32,8 +32,8 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct scaling_group, parameters[SCALING_MEMORY], "bandwidth_gb_per_s",
               "Memory bandwidth", LAB_UNIT_RATE),
     LAB_FIELD(struct scaling_group, r_squared, "r_squared", "R²", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct scaling_group, leave_one_out, "leave_one_out_error", "Leave-one-out",
-              LAB_UNIT_SHARE, "Error"),
+    LAB_FIELD(struct scaling_group, leave_one_out, "leave_one_out_error", "Leave-one-out error",
+              LAB_UNIT_SHARE, "Leave-one-out error"),
 };
 
 static const struct lab_field model_fields[] = {
@@ -53,8 +53,8 @@ static const struct lab_field model_fields[] = {
               .yields = 1),
     LAB_FIELD(struct scaling_model, predicted_s, "predicted_ms", "Cost model", LAB_UNIT_TIME,
               .yields = 3),
-    LAB_FIELD(struct scaling_model, error, "leave_one_out_error", "Error", LAB_UNIT_CHANGE,
-              .yields = 3),
+    LAB_FIELD(struct scaling_model, error, "leave_one_out_error", "Leave-one-out error",
+              LAB_UNIT_CHANGE, .yields = 3),
 };
 
 static const struct lab_field prediction_fields[] = {
@@ -213,6 +213,15 @@ static void add_action(const struct lab_study_table *study, const struct scaling
 
 /* --- parts --- */
 
+/* Without a cost model that fits, no model has a prediction. */
+static struct lab_rows rows_of(const struct scaling_group *group, struct lab_arena *arena) {
+    struct scaling_model *models =
+        lab_arena_copy(arena, group->models, (size_t)group->count, sizeof *models);
+    for (int m = 0; m < group->count && !group->fits; m++)
+        models[m].predicted_s = models[m].error = NAN;
+    return LAB_ROWS(model_fields, models, group->count);
+}
+
 /* "vit32x2x128 and vit32x2x256" */
 static const char *launch_bound(const struct scaling_group *group, struct lab_arena *arena) {
     const char **names = NULL;
@@ -262,10 +271,9 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     part->answer = make_answer(group, predictions, count, arena);
     for (int i = 0; i < count; i++)
         add_action(study, group, &predictions[i], arena, result);
-    lab_analysis_hide_columns(
-        lab_rows_add_table(part, "models", "By model",
-                           &LAB_ROWS(model_fields, group->models, group->count), arena),
-        arena);
+    struct lab_rows models = rows_of(group, arena);
+    lab_analysis_hide_columns(lab_rows_add_table(part, "models", "By model", &models, arena),
+                              arena);
     if (group->depths_count + group->widths_count > 0)
         result->by_point =
             "Mean over runs, ± its 95% CI. vs half: throughput compared with the model "
