@@ -453,6 +453,10 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     part->answer = make_answer(all, arena);
     lab_rows_add_table(part, "models", "By model, in GFLOP a sample", &models, arena);
+    if (all->study->simulated)
+        lab_analysis_note(&part->notes, arena,
+                          "Compile times and break-evens are simulated: measure them on real GPUs "
+                          "(device=cuda).");
     for (int i = 0; i < all->other_count; i++)
         lab_analysis_note(&part->notes, arena, "%s: not tested, it has nothing to compile.",
                           all->others[i]);
