@@ -13,7 +13,7 @@
 
 struct figures {                   /* of a device */
     double best_node, device_node; /* NaN = its local one was not tested; unknown */
-    int farthest_node;
+    int farthest_node, reference_node;
     struct lab_claim change;
 };
 
@@ -22,9 +22,12 @@ static const struct lab_field figure_fields[] = {
               "NUMA node to use"),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
               "Local node"),
-    LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node", LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node tested",
+              LAB_UNIT_COUNT, "Farthest node tested"),
     LAB_FIELD(struct figures, change, "change", "Throughput there", LAB_UNIT_CHANGE,
-              "Farthest node"),
+              "Throughput there"),
+    LAB_FIELD(struct figures, reference_node, "reference_node", "Compared with node",
+              LAB_UNIT_COUNT, "Compared with node"),
 };
 
 struct row { /* a model on a device, bound to a node */
@@ -97,6 +100,7 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
     struct figures figures = {.best_node = lab_numa_home_tested(device) ? best : (double)NAN,
                               .device_node = device->home >= 0 ? device->home : (double)NAN,
                               .farthest_node = far->number,
+                              .reference_node = device->nodes[device->reference].number,
                               .change = far->claim};
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     struct row *rows = NULL;
