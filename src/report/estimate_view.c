@@ -160,6 +160,13 @@ int lab_estimate_memory(const struct lab_study_file *file,
     return count;
 }
 
+/* Simulated runs have no real times: what has passed since its runner began; 0 = none runs. */
+static double simulated_s(const struct lab_study_view *view) {
+    return view->report.running
+               ? (double)(lab_clock_wall_ns() - view->holder.since_wall_ns) / (double)LAB_NS_PER_S
+               : 0;
+}
+
 struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *view,
                                                  const struct lab_history *history,
                                                  struct lab_arena *arena) {
@@ -194,7 +201,7 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
         .axes = study_axes_make(all, study->run_count, arena),
         .done = view->counts[LAB_RUN_DONE],
         .failed = view->counts[LAB_RUN_FAILED],
-        .taken_s = study->simulated ? 0 : view->estimate.elapsed_s,
+        .taken_s = study->simulated ? simulated_s(view) : view->estimate.elapsed_s,
         .left_s = view->estimate.left_s,
         .unknown = view->estimate.unknown,
         .guessed = view->estimate.guessed,
