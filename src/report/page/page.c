@@ -1,5 +1,6 @@
 /* page.c: the report as a whole: its first screen, and the order of what follows. */
 #include "report/page/page_internal.h"
+#include "report/report_build.h"
 
 #include "base/list.h"
 
@@ -153,25 +154,39 @@ bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *
     return page_tells(analysis) && (analysis->named || analysis->result == page_leading(page));
 }
 
-struct page_open page_open_count(const struct lab_page *page) {
+/* Whether `a` asks for more than `b`; what nobody runs counts least. */
+static bool asks_more(const struct lab_claim *a, const struct lab_claim *b) {
+    int own = lab_claim_runs(a), other = b ? lab_claim_runs(b) : 0;
+    bool noisy = own > LAB_CLAIM_RUNS_MOST, other_noisy = other > LAB_CLAIM_RUNS_MOST;
+    return !b || (noisy != other_noisy ? other_noisy : own > other);
+}
+
+static void count_open(const struct lab_claim *claim, struct page_open *made, int *estimates) {
+    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+    made->first = made->first ? made->first : claim;
+    if (claim->unit) {
+        *estimates += claim->verdict != LAB_CLAIM_NOT_TESTED;
+        made->estimates |= open;
+    } else {
+        made->compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
+        made->single &= claim->n <= 1;
+        if (open && asks_more(claim, made->most))
+            made->most = claim;
+    }
+    made->open += open;
+}
+
+struct page_open page_open_count(const struct lab_page *page, bool asked) {
     struct page_open made = {.single = true};
+    int estimates = 0;
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_page_analysis *analysis = &page->analyses[i];
-        if (!page_is_asked(page, analysis))
+        if (asked ? !page_is_asked(page, analysis) : !page_tells(analysis))
             continue;
-        for (int c = 0; c < analysis->result->claim_count; c++) {
-            const struct lab_claim *claim = &analysis->result->claims[c];
-            bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
-            made.first = made.first ? made.first : claim;
-            if (claim->unit) /* an estimate, no comparison */
-                continue;
-            made.compared += claim->verdict != LAB_CLAIM_NOT_TESTED;
-            made.open += open;
-            made.single &= claim->n <= 1;
-            if (open && claim->needed > made.needed)
-                made.needed = claim->needed;
-        }
+        for (int c = 0; c < analysis->result->claim_count; c++)
+            count_open(&analysis->result->claims[c], &made, &estimates);
     }
+    made.compared += made.estimates ? estimates : 0;
     return made;
 }
 
@@ -184,15 +199,16 @@ static const char *marked(const struct page_build *build, const struct lab_str *
 const char *page_limits(const struct page_build *build) {
     const struct lab_page *page = build->page;
     struct lab_arena *arena = lab_doc_arena(build->doc);
-    struct page_open open = page_open_count(page);
+    struct page_open open = page_open_count(page, false);
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
     if (page_leading(page) && !page_is_untested(page))
         add_untested(page_leading(page), arena, &rest);
     lab_str_add(&text, marked(build, &rest));
     if (open.open)
-        lab_str_printf(&text, "%sInconclusive: [%d of %d comparisons](index.html#%s)%s.",
-                       text.length ? " " : "", open.open, open.compared, PAGE_INCONCLUSIVE,
+        lab_str_printf(&text, "%sInconclusive: [%d of %d comparisons%s](index.html#%s)%s.",
+                       text.length ? " " : "", open.open, open.compared,
+                       open.estimates ? " and estimates" : "", PAGE_INCONCLUSIVE,
                        open.single ? " (1 run per point)" : "");
     lab_str_clear(&rest);
     LAB_AUTO(str, measured);
@@ -254,10 +270,41 @@ static void add_data(struct lab_doc *doc, const struct lab_page *page) {
     lab_doc_data(doc, NULL, map);
 }
 
-void page_add_answer(const struct page_build *build, const char *answer) {
-    answer = page_cut_words(page_named(build->names, answer, lab_doc_arena(build->doc)),
-                            lab_doc_arena(build->doc));
-    size_t first = page_headline_length(answer), end = first;
+#define SLOW_NAMED 3
+
+/* "GPU 7: 5.7% lower throughput than its peers (…)."; NULL = none is slower for certain by what is
+ * worth a change, or the answer is about that. */
+static const char *slow_devices(const struct lab_page *page, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    int count = 0, slow = 0;
+    struct lab_claim *const *claims = lab_report_claims(page, arena, &count);
+    if (count > 0 && lab_str_equal(claims[0]->kind, "peers.device"))
+        return NULL;
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(claims[i]->kind, "peers.device") && claims[i]->verdict == LAB_CLAIM_YES &&
+            claims[i]->effect <= -LAB_CLAIM_WORTH && slow++ < SLOW_NAMED)
+            lab_str_printf(&text, "%s%s.", slow > 1 ? " " : "",
+                           lab_claim_sentence(claims[i], arena));
+    if (slow > SLOW_NAMED)
+        lab_str_printf(&text, " %d more are slower than their peers.", slow - SLOW_NAMED);
+    return slow ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+const char *page_verdict(const struct lab_page *page, const struct page_names *names,
+                         struct lab_arena *arena, size_t *ret_headline) {
+    const char *answer = page_cut_words(page_named(names, page_answer(page), arena), arena),
+               *slow = page_named(names, slow_devices(page, arena), arena);
+    size_t first = answer ? page_headline_length(answer) : 0;
+    if (answer && slow) {
+        answer = lab_arena_printf(arena, "%.*s %s%s", (int)first, answer, slow, answer + first);
+        first += strlen(slow) + 1;
+    }
+    *ret_headline = first;
+    return answer;
+}
+
+void page_add_answer(const struct page_build *build, const char *answer, size_t first) {
+    size_t end = first;
     lab_doc_text(build->doc, LAB_DOC_ANSWER, "%.*s", (int)first, answer);
     for (int i = 0; i < LEAD_SENTENCES && answer[end]; i++) {
         size_t more = end + sentence_length(answer + end + 1) + 1;
@@ -269,22 +316,27 @@ void page_add_answer(const struct page_build *build, const char *answer) {
         lab_doc_text(build->doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
 }
 
-const char *page_verdict(const struct page_build *build) {
+const char *page_build_verdict(const struct page_build *build, size_t *ret_headline) {
     bool none = build->digest && build->digest->nothing_valid;
-    return none ? NULL : page_answer(build->page);
+    return none ? NULL
+                : page_verdict(build->page, build->names, lab_doc_arena(build->doc), ret_headline);
 }
 
 static void add_verdict(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
-    const char *answer = page_verdict(build);
+    size_t headline;
+    const char *answer = page_build_verdict(build, &headline);
     LAB_AUTO(str, counts);
     if (!answer && build->digest) {
         study_add_answer(build->digest, INT32_MAX, true, &counts);
         counts.text[0] = (char)toupper((unsigned char)counts.text[0]);
-        answer = counts.text;
+        answer = page_cut_words(page_named(build->names, counts.text, lab_doc_arena(doc)),
+                                lab_doc_arena(doc));
+        headline = page_headline_length(answer);
     }
     lab_doc_text(doc, LAB_DOC_QUESTION, "%s", question(build));
-    page_add_answer(build, answer ? answer : "No data to report.");
+    page_add_answer(build, answer ? answer : "No data to report.",
+                    answer ? headline : strlen("No data to report."));
 }
 
 /* The first that has data, rather one that the screen has room for. */
@@ -313,7 +365,8 @@ static const struct lab_chart *hero(const struct lab_page *page) {
 
 static void add_columns(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
-    const struct lab_chart *chart = page_verdict(build) ? hero(build->page) : NULL;
+    size_t headline;
+    const struct lab_chart *chart = page_build_verdict(build, &headline) ? hero(build->page) : NULL;
     if (chart) {
         lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
         lab_doc_only(doc, LAB_DOC_SCREEN);

@@ -14,7 +14,6 @@
 
 #define COMPILE_LINE "model = torch.compile(model)"
 #define ACTIONS_MOST 512
-#define RUNS_LEAST   5 /* of a point: fewer show no spread */
 
 struct making {
     const struct lab_page *page; /* NULL = it wasn't analysed */
@@ -34,7 +33,9 @@ static void add(struct making *making, struct page_action action) {
 
 /* "+6.3%" */
 static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%+.1f%%", 100 * claim->effect);
+    LAB_AUTO(str, text);
+    lab_str_add_change(&text, claim->effect);
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- what claims advise --- */
@@ -75,22 +76,43 @@ static bool asks_for_nodes(const struct lab_page *page) {
     return !result;
 }
 
+/* Whether no other device's interval reaches that of this one. */
+static bool gains_most(const struct lab_advice *advice, const struct lab_advice_line *most) {
+    for (int i = 0; i < advice->line_count; i++)
+        if (&advice->lines[i] != most && !(advice->lines[i].gain.high < most->gain.low))
+            return false;
+    return true;
+}
+
 /* On a page about something else: what binding gains, and where its lines are. */
 static void add_bound(struct making *making, const struct lab_advice *advice) {
-    const struct lab_advice_line *most = NULL;
-    for (int i = 0; i < advice->line_count; i++)
-        if (advice->lines[i].gain.effect >= (most ? most->gain.effect : LAB_CLAIM_WORTH))
-            most = &advice->lines[i];
-    if (most)
-        add(making,
-            (struct page_action){
-                .kind = PAGE_BOUND,
-                .text = lab_arena_printf(
-                    making->arena,
-                    "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of "
-                    "all models",
-                    advice->line_count > 1 ? "Binding gains most for" : "Binding", most->device,
-                    100 * most->gain.effect, most->numa_node, most->gain.reference)});
+    const struct lab_advice_line *most = NULL, *least = NULL;
+    const char *text;
+    for (int i = 0; i < advice->line_count; i++) {
+        const struct lab_advice_line *line = &advice->lines[i];
+        if (line->gain.effect >= (most ? most->gain.effect : LAB_CLAIM_WORTH))
+            most = line;
+        if (!least || line->gain.effect < least->gain.effect)
+            least = line;
+    }
+    if (!most)
+        return;
+    if (gains_most(advice, most))
+        text = lab_arena_printf(
+            making->arena,
+            "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of all models",
+            advice->line_count > 1 ? "Binding gains most for" : "Binding", most->device,
+            100 * most->gain.effect, most->numa_node, most->gain.reference);
+    else
+        text = lab_arena_printf(
+            making->arena,
+            "Binding %d GPUs to their NUMA nodes: %s%.1f%% higher throughput, mean of all models",
+            advice->line_count,
+            least->gain.effect < most->gain.effect
+                ? lab_arena_printf(making->arena, "%.1f to ", 100 * least->gain.effect)
+                : "",
+            100 * most->gain.effect);
+    add(making, (struct page_action){.kind = PAGE_BOUND, .text = text});
 }
 
 /* The best of its kind: of four batch sizes that pay off, one is chosen. */
@@ -125,16 +147,24 @@ static const char *told_of_peer(const struct making *making, const char *device,
     return "";
 }
 
-/* Where a slow device reads as its peers do, only the card itself is left to look at. */
-static const char *check_words(const struct making *making, const char *device) {
-    const char *differs = told_of_peer(making, device, "differs"),
+/* Where nothing that was sampled explains a slow device, only the card itself is left to look
+ * at. */
+static const char *check_sentence(const struct making *making, const struct lab_claim *claim) {
+    struct lab_arena *arena = making->arena;
+    struct lab_claim chosen = *claim;
+    const char *device = claim->subject, *differs = told_of_peer(making, device, "differs"),
                *alike = told_of_peer(making, device, "alike");
-    if (*differs)
-        return lab_arena_printf(making->arena, "Check %s, which differs in %s", device, differs);
-    if (*alike)
-        return lab_arena_printf(
-            making->arena, "Inspect or swap %s, which reads like its peers (%s)", device, alike);
-    return lab_arena_printf(making->arena, "Check clocks, cooling and link of %s", device);
+    chosen.subject =
+        *differs ? lab_arena_printf(arena, "Check %s, which differs in %s", device, differs)
+        : *alike ? lab_arena_printf(arena, "Inspect or swap %s", device)
+                 : lab_arena_printf(arena, "Check clocks, cooling and link of %s", device);
+    const char *text = lab_claim_sentence(&chosen, arena);
+    return *differs || !*alike
+               ? text
+               : lab_arena_printf(arena,
+                                  "%s. What was sampled doesn't explain it: no difference "
+                                  "in %s",
+                                  text, alike);
 }
 
 /* Which models don't gain, by the analysis that says so; `ret_gain`: of those that do. */
@@ -165,15 +195,66 @@ static const char *compile_words(const struct making *making, const char **ret_g
     return text;
 }
 
+#define EXCEPTIONS_NAMED 4
+
+/* "batch 32 for vit32x6x512 (+5.5%)": the level that a model's claims speak for where that isn't
+ * `advised`; of a model without gain the reference. NULL = it is, or nothing is known of it. */
+static const char *exception(const struct making *making, const struct lab_claim *first,
+                             const struct lab_claim *own, const char *advised,
+                             const char *reference) {
+    struct lab_arena *arena = making->arena;
+    const char *model = strchr(first->subject, ',') + 2;
+    bool gains = first->verdict == LAB_CLAIM_YES && first->effect >= LAB_CLAIM_WORTH;
+    const char *level = lab_arena_strndup(arena, first->subject, strcspn(first->subject, ","));
+    if (gains && !lab_str_equal(level, advised))
+        return lab_arena_printf(arena, "%s for %s (%s%s%s)", lab_claim_within(level, arena), model,
+                                gain(first, arena), first->mean_of ? ", mean of " : "",
+                                first->mean_of ? first->mean_of : "");
+    bool none = own && !gains &&
+                (own->verdict == LAB_CLAIM_NO ||
+                 (own->verdict == LAB_CLAIM_YES && own->effect < LAB_CLAIM_WORTH));
+    return none ? lab_arena_printf(arena, "%s for %s (no gain)", reference, model) : NULL;
+}
+
+/* ". Exceptions: batch 32 for vit32x6x512 (+5.5%)": models for which another batch is best. Of each
+ * the first level is the one that `recommend` chose. */
+static void add_exceptions(const struct making *making, const char *advised, const char *reference,
+                           struct lab_str *text) {
+    const char **models = NULL;
+    int count = 0, model_count = 0, named = 0;
+    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    for (int i = 0; i < count; i++) {
+        const char *model = strchr(claims[i]->subject, ',');
+        if (!model || !lab_str_equal(claims[i]->kind, "recommend.batch_model") ||
+            lab_list_find_text(models, model_count, model) >= 0)
+            continue;
+        LAB_ADD(models, model_count, making->arena) = model;
+        const struct lab_claim *own = NULL;
+        for (int k = i; k < count && !own; k++)
+            if (lab_str_equal(claims[k]->kind, claims[i]->kind) &&
+                lab_str_starts(claims[k]->subject, advised) &&
+                lab_str_equal(strchr(claims[k]->subject, ','), model))
+                own = claims[k];
+        const char *words = exception(making, claims[i], own, advised, reference);
+        if (words && named++ < EXCEPTIONS_NAMED)
+            lab_str_printf(text, "%s%s", named > 1 ? "; " : ". Exceptions: ", words);
+    }
+    if (named > EXCEPTIONS_NAMED)
+        lab_str_printf(text, "; %d more", named - EXCEPTIONS_NAMED);
+}
+
 /* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 points (…)", "Check GPU 7, …:
  * 3.2% lower …" */
 static const char *choice_sentence(const struct making *making, const struct lab_claim *claim) {
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
+    bool batch = lab_str_equal(claim->kind, "recommend.batch");
+    if (lab_str_equal(claim->kind, "peers.device"))
+        return check_sentence(making, claim);
     if (lab_str_starts(claim->kind, "recommend.")) {
-        const char *smallest = lab_str_equal(claim->kind, "recommend.batch")
-                                   ? ", the smallest that no other beats"
-                                   : "";
+        const char *smallest = !batch           ? ""
+                               : claim->mean_of ? ", the smallest that no other beats on the mean"
+                                                : ", the smallest that no other beats";
         chosen.subject =
             lab_arena_printf(arena, "Use %s%s", lab_claim_within(claim->subject, arena), smallest);
         if (claim->mean_of)
@@ -181,9 +262,11 @@ static const char *choice_sentence(const struct making *making, const struct lab
                 lab_arena_printf(arena, "%s, mean of %s", claim->reference, claim->mean_of);
         chosen.mean_of = NULL;
     }
-    if (lab_str_equal(claim->kind, "peers.device"))
-        chosen.subject = check_words(making, claim->subject);
-    return lab_claim_sentence(&chosen, arena);
+    LAB_AUTO(str, text);
+    lab_str_add(&text, lab_claim_sentence(&chosen, arena));
+    if (batch)
+        add_exceptions(making, claim->subject, claim->reference, &text);
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* What shows why a GPU is slow; NULL = it isn't a whole GPU, or none that is there. */
@@ -207,33 +290,6 @@ static const char *two_devices(const struct making *making) {
     return NULL;
 }
 
-#define EXCEPTIONS_NAMED 4
-
-/* ". Exceptions: batch 32, vit32x6x512 (+5.5%)": models with a gain of their own that is certain
- * and worth a change. Of each the first level is the one that `recommend` chose. */
-static void add_exceptions(const struct making *making, const char *kind, struct lab_str *text) {
-    const char *models[EXCEPTIONS_NAMED] = {NULL};
-    int count = 0, named = 0, more = 0;
-    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
-    for (int i = 0; i < count; i++) {
-        const char *model = strchr(claims[i]->subject, ',');
-        if (!model || !lab_str_equal(claims[i]->kind, kind) ||
-            claims[i]->verdict != LAB_CLAIM_YES || claims[i]->effect < LAB_CLAIM_WORTH ||
-            lab_list_find_text(models, named, model) >= 0)
-            continue;
-        if (named == EXCEPTIONS_NAMED) {
-            more++;
-            continue;
-        }
-        models[named] = model;
-        lab_str_printf(text, "%s%s (%+.1f%%)", named++ ? "; " : ". Exceptions: ",
-                       lab_claim_within(claims[i]->subject, making->arena),
-                       100 * claims[i]->effect);
-    }
-    if (more)
-        lab_str_printf(text, "; %d more", more);
-}
-
 /* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
  * for belongs to it. */
 static void add_kept(struct making *making, const struct lab_advice *advice) {
@@ -253,7 +309,7 @@ static void add_kept(struct making *making, const struct lab_advice *advice) {
     LAB_AUTO(str, text);
     lab_str_printf(&text, "Keep %s: no other batch size gains 1%% or more%s%s", kept->reference,
                    kept->mean_of ? ", mean of " : "", kept->mean_of ? kept->mean_of : "");
-    add_exceptions(making, "recommend.batch_model", &text);
+    add_exceptions(making, kept->reference, kept->reference, &text);
     add(making, (struct page_action){.kind = PAGE_CHOOSE,
                                      .text = page_named(making->names,
                                                         lab_arena_strdup(making->arena, text.text),
@@ -347,7 +403,8 @@ static void add_further(struct making *making) {
 static void add_repeat(struct making *making) {
     const struct lab_study_info *study = making->digest->study;
     LAB_AUTO(str, line);
-    struct page_open open = making->page ? page_open_count(making->page) : (struct page_open){0};
+    struct page_open open =
+        making->page ? page_open_count(making->page, true) : (struct page_open){0};
     bool first = open.first && open.first->verdict == LAB_CLAIM_INCONCLUSIVE;
     if (!(first || 2 * open.open > open.compared) || page_is_untested(making->page))
         return;
@@ -357,19 +414,26 @@ static void add_repeat(struct making *making) {
                            ? "Inconclusive"
                            : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",
                                               open.open, open.compared);
-    int needed = first ? open.first->needed : open.needed, n = open.first ? open.first->n : 0;
+    const struct lab_claim *claim = first ? open.first : open.most;
+    int n = open.first ? open.first->n : 0, needed = claim ? lab_claim_runs(claim) : 0,
+        more = n < LAB_CLAIM_RUNS_LEAST      ? LAB_CLAIM_RUNS_LEAST
+               : 2 * n > LAB_CLAIM_RUNS_MOST ? LAB_CLAIM_RUNS_MOST
+                                             : 2 * n;
     const char *text;
     if (needed > LAB_CLAIM_RUNS_MOST) {
-        text = lab_arena_printf(making->arena,
-                                "%s: too noisy. Quiet the machine, then run it again", what);
-        needed = 0;
+        text = lab_arena_printf(
+            making->arena,
+            "%s: too noisy, at this spread it takes %d runs per point. Quiet the machine, then "
+            "run %d",
+            what, needed, more);
+        needed = more;
     } else if (needed > n) {
-        text = lab_arena_printf(making->arena, "%s. %d runs per point detect 2%% (80%% power)",
-                                what, needed);
+        text =
+            lab_arena_printf(making->arena, "%s. %s", what, lab_claim_next(claim, making->arena));
     } else { /* the spread would do: so few runs, or so many comparisons, don't */
-        needed = n < RUNS_LEAST ? RUNS_LEAST : 2 * n;
         text = lab_arena_printf(making->arena, "%s with %d run%s per point: run %d", what, n,
-                                n == 1 ? "" : "s", needed);
+                                n == 1 ? "" : "s", more);
+        needed = more;
     }
     study_add_repeat_command(study, needed, making->further, &line);
     add_again(making, text, line.text);
@@ -397,6 +461,12 @@ static void add_reread(struct making *making) {
                                      .command = lab_arena_strdup(making->arena, line.text)});
 }
 
+/* Whether the study's question can't be answered on this device, and what can is advised. */
+static bool is_elsewhere(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
+    return leading && page_is_untested(page) && leading->command;
+}
+
 static void add_run(struct making *making, bool advised) {
     const char *command = making->digest->study->command;
     LAB_AUTO(str, next);
@@ -407,7 +477,7 @@ static void add_run(struct making *making, bool advised) {
         return;
     if (!next.length)
         add_reread(making);
-    if (next.length)
+    if (next.length && !is_elsewhere(making->page))
         add(making, (struct page_action){
                         .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
     else if (repeat.length)

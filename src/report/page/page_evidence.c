@@ -323,7 +323,7 @@ void page_add_inconclusive(const struct page_build *build) {
     };
     struct lab_doc *doc = build->doc;
     struct lab_arena *arena = lab_doc_arena(doc);
-    struct page_open open = page_open_count(build->page);
+    struct page_open open = page_open_count(build->page, false);
     int shown = 0;
     if (open.open == 0)
         return;
@@ -335,16 +335,17 @@ void page_add_inconclusive(const struct page_build *build) {
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < build->page->analysis_count; i++) {
         const struct lab_page_analysis *analysis = &build->page->analyses[i];
-        for (int c = 0; page_is_asked(build->page, analysis) && c < analysis->result->claim_count;
-             c++) {
+        for (int c = 0; page_tells(analysis) && c < analysis->result->claim_count; c++) {
             const struct lab_claim *claim = &analysis->result->claims[c];
-            if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || claim->unit || shown++ >= OPEN_MOST)
+            if (claim->verdict != LAB_CLAIM_INCONCLUSIVE || shown++ >= OPEN_MOST)
                 continue;
             lab_doc_cell(doc, "%s",
                          page_named(build->names, lab_claim_subject(claim, arena), arena));
             lab_doc_cell(doc, "%s", page_named(build->names, claim->reference, arena));
             lab_doc_cell(doc, "%s", claim->quantity);
-            lab_doc_cell(doc, "%s", lab_claim_short(claim, arena));
+            lab_doc_cell(doc, "%s",
+                         claim->unit || claim->difference ? lab_claim_short(claim, arena)
+                                                          : lab_claim_effect(claim, arena));
             lab_doc_figure(doc, claim->n);
             lab_doc_figure(doc, claim->needed > 0 ? claim->needed : (double)NAN);
         }

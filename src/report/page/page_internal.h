@@ -11,7 +11,7 @@ struct page_names;
 const struct page_names *page_names_make(const struct study_digest *digest,
                                          struct lab_arena *arena);
 /* The text with ids of runs and points, and devices, by their names; the text itself where it has
- * none. NULL is NULL. */
+ * none. NULL is NULL; without names it stays. */
 const char *page_named(const struct page_names *names, const char *text, struct lab_arena *arena);
 /* A sentence whose overlong words, names of settings mostly, lose their middles; tables have them
  * whole. NULL stays NULL. */
@@ -80,7 +80,7 @@ void page_add_method(const struct page_build *build);
 /* The length of an answer's first sentences, up to the one that has a number's conditions. */
 size_t page_headline_length(const char *text);
 /* Its first sentences as a heading, a few more below; the whole stands with the evidence. */
-void page_add_answer(const struct page_build *build, const char *answer);
+void page_add_answer(const struct page_build *build, const char *answer, size_t headline);
 /* What to do, as a card. */
 void page_add_actions(const struct page_build *build);
 /* `panels_most` 0: all of them, below its title. */
@@ -95,15 +95,21 @@ bool page_chart_has_data(const struct lab_chart *chart);
  * = none of these. */
 const char *page_limits(const struct page_build *build);
 
-struct page_open {      /* comparisons of the analyses that answer the study's question */
-    int compared, open; /* inconclusive ones are open */
-    int needed;         /* runs per point that the most demanding of them needs; 0 = unknown */
-    bool single;        /* of one run per point */
+struct page_open {                 /* comparisons, and estimates where one is inconclusive */
+    int compared, open;            /* inconclusive ones are open */
+    bool estimates;                /* some of them are estimates */
+    bool single;                   /* of one run per point */
+    const struct lab_claim *most;  /* the open one that asks for most runs, of those that anybody
+                                     would run; NULL = none */
     const struct lab_claim *first; /* of all; NULL = none */
 };
 /* Whether the study asks for it, or it gives the first sentence. */
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis);
-struct page_open page_open_count(const struct lab_page *page);
+/* `asked`: of the analyses that answer the study's question; else of all that the page shows. */
+struct page_open page_open_count(const struct lab_page *page, bool asked);
+/* Its answer, devices that are slower than their peers after the headline. */
+const char *page_verdict(const struct lab_page *page, const struct page_names *names,
+                         struct lab_arena *arena, size_t *ret_headline);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);
@@ -120,6 +126,6 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* The same, or NULL where no run is valid: values that aren't to be used answer nothing. */
-const char *page_verdict(const struct page_build *build);
+const char *page_build_verdict(const struct page_build *build, size_t *ret_headline);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

@@ -73,7 +73,7 @@ static size_t id_length(const char *text) {
 }
 
 const char *page_named(const struct page_names *names, const char *text, struct lab_arena *arena) {
-    if (!text || names->count == 0 || !strpbrk(text, "_:"))
+    if (!text || !names || names->count == 0 || !strpbrk(text, "_:"))
         return text;
     LAB_AUTO(str, out);
     while (*text) {

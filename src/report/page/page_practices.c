@@ -174,9 +174,10 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     lab_doc_set_simulated(build.doc, page->simulated);
     if (page->study && page->study->machine && *page->study->machine)
         lab_doc_text(build.doc, LAB_DOC_PLAIN, "Machine: %s.", page->study->machine);
-    const char *answer = page_verdict(&build);
+    size_t headline;
+    const char *answer = page_build_verdict(&build, &headline);
     if (answer)
-        page_add_answer(&build, answer);
+        page_add_answer(&build, answer, headline);
     for (int i = 0; i < build.actions.count; i++)
         if (build.actions.items[i].kind == PAGE_PASTE)
             add_action(build.doc, &build.actions.items[i]);

@@ -84,7 +84,8 @@ static const char *fit_sentences(const char *text, int lines, int columns,
 /* --- verdict --- */
 
 static const char *verdict_of(const struct end *end, struct lab_arena *arena) {
-    const char *answer = end->page ? page_cut_words(page_answer(end->page), arena) : NULL;
+    size_t headline;
+    const char *answer = end->page ? page_verdict(end->page, NULL, arena, &headline) : NULL;
     if (!answer || end->digest.nothing_valid)
         return NULL;
     return end->verbose ? answer : fit_sentences(answer, VERDICT_MOST, end->style.columns, arena);
@@ -233,6 +234,19 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_line(doc, "", "%s", next.text);
 }
 
+/* What a next step without a line to paste leaves to be run. */
+static void add_then(struct lab_doc *doc, const struct page_actions *actions) {
+    for (int i = 0; i < actions->count; i++) {
+        const struct page_action *action = &actions->items[i];
+        if (action->kind != PAGE_PASTE || !action->command)
+            continue;
+        lab_doc_line_whole(doc, "Then", "%s", action->command);
+        if (action->text)
+            lab_doc_line(doc, "", "%s.", action->text);
+        return;
+    }
+}
+
 static void add_next(struct lab_doc *doc, const struct end *end) {
     struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_study_info *study = end->digest.study;
@@ -252,6 +266,7 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
             lab_doc_line(doc, "", "%s.", next->text);
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);
+        add_then(doc, &actions);
     }
 }
 

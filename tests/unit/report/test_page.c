@@ -281,9 +281,17 @@ LAB_TEST(all_advise_the_same) {
     g->claims[0].kind = "stability.drift"; /* bindings are no answer */
     write_page(g, "markdown");
     assert_null(strstr(g->text.text, "numactl"));
-    assert_contains(g->text.text,
-                    "Binding gains most for GPU 1: 12.5% higher throughput on NUMA node "
-                    "1 than on NUMA node 0, mean of all models. Lines to paste: [b");
+    assert_contains(g->text.text, "Binding 2 GPUs to their NUMA nodes: 12.5% higher throughput, "
+                                  "mean of all models. Lines to paste: [b");
+    g->lines[1].gain.effect = 0.2; /* intervals that overlap name nobody */
+    for (int apart = 0; apart < 2; apart++) {
+        g->lines[1].gain.low = apart ? 0.19 : 0.13;
+        write_page(g, "markdown");
+        assert_contains(g->text.text,
+                        apart ? "Binding gains most for GPU 1: 20.0% higher throughput on NUMA "
+                                "node 1 than on NUMA node 0, mean of all models."
+                              : "NUMA nodes: 12.5 to 20.0% higher throughput, ");
+    }
     g->advice = (struct lab_advice){.tested = g->claims, .tested_count = 1};
     g->result.charts = chart;
     g->result.chart_count = 1;
@@ -337,6 +345,90 @@ LAB_TEST(actions_are_in_order) {
         at = strstr(at, order[i]);
         assert_non_null(at);
     }
+}
+
+/* Given an open headline, then the line to paste has the runs that its spread asks for. */
+LAB_TEST(what_is_open_is_run_often_enough) {
+    struct given *g = *state;
+    static const struct {
+        int n, needed, decisive;
+        const char *text, *repeat;
+    } cases[] = {
+        {2, 30, 3, "Inconclusive. 30 runs per point detect 2% (80% power)", "repeat=30"},
+        {2, 2040, 3, "5 runs per point detect an effect this large (80% power)", "repeat=5"},
+        {2, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 5", "repeat=5"},
+        {8, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 16", "repeat=16"},
+        {8, 6, 6, "Inconclusive with 8 runs per point: run 16", "repeat=16"},
+    };
+    g->page.advice = NULL;
+    g->study.study.command = "gpulab run numa_study experiment.repeat=2";
+    g->study.study.run_count = 0; /* two runs of one point */
+    for (int i = 0; i < 2; i++) {
+        struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+        run->repeat = i;
+        fixture_done(&g->study, run, 1000, "", "");
+    }
+    g->claims[0].verdict = LAB_CLAIM_INCONCLUSIVE;
+    g->claims[0].low = -0.1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->claims[0].n = cases[i].n;
+        g->claims[0].needed = cases[i].needed;
+        g->claims[0].decisive = cases[i].decisive;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, cases[i].text);
+        assert_contains(g->text.text,
+                        lab_arena_printf(&g->study.arena, "gpulab run numa_study experiment.%s\n",
+                                         cases[i].repeat));
+    }
+}
+
+/* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
+LAB_TEST(a_slow_device_is_in_the_headline) {
+    struct given *g = *state;
+    g->result.answer = "Use it: 3% more (5 runs each). Else not.";
+    g->claims[1] =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    g->claims[1].effect = -0.057;
+    g->claims[1].low = -0.059;
+    g->claims[1].high = -0.055;
+    g->claims[1].confidence = 0.95;
+    static const char headline[] = "Use it: 3% more (5 runs each). GPU 7: 5.7% lower throughput "
+                                   "than its peers (95% CI [5.5, 5.9]%, 5 runs each).";
+    write_page(g, "html");
+    assert_contains(g->text.text, lab_arena_printf(&g->study.arena, "<h1>%s</h1>", headline));
+    write_end(g);
+    assert_contains(g->text.text, "Use it: 3% more (5 runs each). GPU 7: 5.7% lower throughput");
+}
+
+/* Given a batch that is best on the mean, then models with another best one are named. */
+LAB_TEST(a_batch_is_advised_with_its_exceptions) {
+    struct given *g = *state;
+    struct lab_claim claims[5];
+    static const struct {
+        const char *kind, *subject;
+        double effect;
+        enum lab_claim_verdict verdict;
+    } given[] = {
+        {"recommend.batch", "Batch 16", 0.157, LAB_CLAIM_YES},
+        {"recommend.batch_model", "Batch 16, vit32x4x256", 0.498, LAB_CLAIM_YES},
+        {"recommend.batch_model", "Batch 32, vit16x8x768", 0.046, LAB_CLAIM_YES},
+        {"recommend.batch_model", "Batch 32, vit0x0x0", -0.02, LAB_CLAIM_YES},
+        {"recommend.batch_model", "Batch 16, vit0x0x0", 0.001, LAB_CLAIM_NO},
+    };
+    for (int i = 0; i < 5; i++) {
+        claims[i] =
+            lab_claim_named(g->claims[0], given[i].kind, given[i].subject, "batch 4", "throughput");
+        claims[i].effect = given[i].effect;
+        claims[i].verdict = given[i].verdict;
+    }
+    g->result.claims = claims;
+    g->result.claim_count = 5;
+    g->advice = (struct lab_advice){.choices = claims, .choice_count = 1};
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Use batch 16, the smallest that no other beats: 15.7% higher");
+    assert_contains(g->text.text, ". Exceptions: batch 32 for vit16x8x768 (+4.6%); batch 4 for "
+                                  "vit0x0x0 (no gain).");
 }
 
 /* Given warnings, then the first screen has their number, and the first of them where half of the
