@@ -146,6 +146,13 @@ int lab_file_sync_directory(const char *path) {
     return fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
 }
 
+int lab_file_sync_above(const char *path) {
+    const char *slash = strrchr(path, '/');
+    LAB_AUTO_FREE char *above = lab_mem_strdup(path);
+    above[slash ? slash - path + 1 : 0] = '\0';
+    return lab_file_sync_directory(above);
+}
+
 static int write_and_rename(int fd, const char *temporary, const char *path, const char *bytes,
                             size_t length, bool durable) {
     struct stat old;
@@ -225,6 +232,8 @@ int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena
             *ret_refused = part;
             return refused == EEXIST ? ENOTDIR : refused;
         }
+        if (!refused)
+            (void)lab_file_sync_above(part);
         *end = kept;
         if (!kept)
             return 0;

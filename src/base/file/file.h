@@ -47,6 +47,8 @@ int lab_file_open_beside(const char *directory, struct lab_arena *arena, const c
 /* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a
  * file system can't, they stand all the same. */
 int lab_file_sync_directory(const char *path);
+/* The same of the directory that a path lies in. */
+int lab_file_sync_above(const char *path);
 
 /* The same without waiting for the disk: whole for every other process, but not after a power cut.
  * For what can be done without, and for those who must be able to end at once. */
@@ -60,7 +62,7 @@ int lab_file_read_int(const char *path, int64_t *ret_value);
  * NULL = there is none. */
 const char *lab_file_config_folder(struct lab_arena *arena);
 
-/* As mkdir -p -m; 0, or errno with the path that was refused, in the arena. A file in the way is
- * ENOTDIR. */
+/* As mkdir -p -m, and lasting; 0, or errno with the path that was refused, in the arena. A file in
+ * the way is ENOTDIR. */
 int lab_file_make_folders(const char *path, mode_t mode, struct lab_arena *arena,
                           const char **ret_refused);

@@ -184,7 +184,9 @@ static int open_directory(struct lab_out_dir *dir, struct lab_err *err) {
         if (parent < 0)
             return -1;
     }
-    bool made = mkdirat(parent, name, 0777) == 0 || errno == EEXIST;
+    bool is_new = mkdirat(parent, name, 0777) == 0, made = is_new || errno == EEXIST;
+    if (is_new)
+        (void)(parent >= 0 ? fsync(parent) : lab_file_sync_above(path));
     if (made)
         dir->fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int reason = errno;
@@ -252,7 +254,10 @@ static int write_temporary(struct lab_out_dir *dir, const char *bytes, size_t le
     int fd = open_temporary(dir, ret_name);
     if (fd < 0)
         return -1;
-    int result = lab_file_write_all(fd, bytes, length), reason = errno;
+    int result = lab_file_write_all(fd, bytes, length);
+    if (result == 0)
+        result = fsync(fd); /* a name that outlives a power cut must not lead to an empty file */
+    int reason = errno;
     if (close(fd) < 0 && result == 0) {
         result = -1;
         reason = errno;
@@ -289,6 +294,11 @@ int lab_out_dir_add_copy(struct lab_out_dir *dir, const char *name, const char *
 
 /* --- committing --- */
 
+/* Some file systems can't, and say EINVAL. */
+static int sync_names(const struct lab_out_dir *dir) {
+    return fsync(dir->fd) < 0 && errno != EINVAL ? -1 : 0;
+}
+
 static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err *err) {
     struct names names = {0};
     LAB_AUTO(str, text);
@@ -305,8 +315,8 @@ static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err
         fail(dir, manifest_name(dir), err);
         unlinkat(dir->fd, temporary, 0);
         result = -1;
-    } else if (result < 0) {
-        fail(dir, manifest_name(dir), err);
+    } else if (result < 0 || sync_names(dir) < 0) {
+        result = fail(dir, manifest_name(dir), err);
     }
     return result;
 }
@@ -325,9 +335,7 @@ int lab_out_dir_commit(struct lab_out_dir *dir, struct lab_err *err) {
     for (int i = 0; i < dir->manifest.count && !dir->spec.keep; i++)
         if (LAB_FIND(dir->files, dir->file_count, name, dir->manifest.items[i]) < 0)
             unlinkat(dir->fd, dir->manifest.items[i], 0);
-    int result = write_manifest(dir, dir->spec.keep, err);
-    fsync(dir->fd);
-    return result;
+    return write_manifest(dir, dir->spec.keep, err);
 }
 
 void lab_out_dir_close(struct lab_out_dir *dir) {

@@ -130,7 +130,7 @@ int lab_own_new_folder(const char *path) {
 
 int lab_own_folder(const char *path, struct lab_err *err) {
     if (mkdir(path, 0777) == 0)
-        return 0;
+        return lab_file_sync_above(path) < 0 ? fail(path, errno, err) : 0;
     return errno == EEXIST ? lab_own_check_folder(path, err) : fail(path, errno, err);
 }
 

@@ -26,7 +26,7 @@ enum lab_own {
 /* A descriptor; or -1 with the text and errno. EPERM: it isn't such a file of the caller's. */
 int lab_own_open(const char *path, enum lab_own how, struct lab_err *err);
 
-/* Makes the folder where it is missing, its parent is there. */
+/* Makes the folder where it is missing, lastingly; its parent is there. */
 int lab_own_folder(const char *path, struct lab_err *err);
 /* The same without making it. */
 int lab_own_check_folder(const char *path, struct lab_err *err);
