@@ -10,6 +10,7 @@
  */
 #include "store/store_internal.h"
 
+#include "base/file/file.h"
 #include "base/str.h"
 #include "version.h"
 
@@ -146,7 +147,7 @@ int lab_store_connect(struct lab_store *store, const char *file, int flags, stru
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     store->durable = true;
-    return lab_store_exec(store, "PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL", err);
+    return lab_store_exec(store, "PRAGMA cell_size_check = ON; PRAGMA synchronous = EXTRA", err);
 }
 
 /* SQLite takes some names for something else than files (":memory:"). */
@@ -325,6 +326,7 @@ void lab_store_close(struct lab_store *store) {
         sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         sqlite3_busy_timeout(store->db, 0);
         sqlite3_exec(store->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+        (void)lab_file_sync_above(store->path); /* a journal that came back would undo */
     }
     lab_store_abandon(store);
 }

@@ -2,10 +2,10 @@
  * store.h: a study's memory, one SQLite file. The only user of sqlite3.h.
  *
  * One process writes (the runner), any number read. WAL where the file system can share memory (not
- * on network ones); results are committed with synchronous=FULL before anything is acknowledged; at
- * the end a checkpoint leaves one file. `application_id` and `user_version` are set from the first
- * version on; a file of a later version is refused with its number, one that isn't ours at all too.
- * Earlier versions are read as they are; a writer that opens one upgrades it in its first
+ * on network ones); results are committed with synchronous=EXTRA before anything is acknowledged;
+ * at the end a checkpoint leaves one file. `application_id` and `user_version` are set from the
+ * first version on; a file of a later version is refused with its number, one that isn't ours at
+ * all too. Earlier versions are read as they are; a writer that opens one upgrades it in its first
  * transaction.
  *
  * Times are CLOCK_MONOTONIC; an epoch (a stretch between boots of one machine) anchors them to wall

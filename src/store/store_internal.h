@@ -36,7 +36,7 @@ struct lab_store {
     lab_store_check *check;
     int version; /* of the file when it was opened */
     bool writes;
-    bool durable; /* synchronous is FULL now, else NORMAL */
+    bool durable; /* synchronous is EXTRA now, else NORMAL */
     struct lab_store_statement {
         const char *sql;
         sqlite3_stmt *prepared;

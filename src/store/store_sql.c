@@ -105,8 +105,8 @@ int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err
 static int set_durable(struct lab_store *store, bool durable, struct lab_err *err) {
     if (store->durable == durable)
         return 0;
-    if (lab_store_exec(store, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
-                       err) < 0)
+    if (lab_store_exec(
+            store, durable ? "PRAGMA synchronous = EXTRA" : "PRAGMA synchronous = NORMAL", err) < 0)
         return -1;
     store->durable = durable;
     return 0;

@@ -155,6 +155,8 @@ static int open_file(struct lab_tuning_cache *cache, int flags, struct lab_err *
         return -1;
     }
     sqlite3_busy_timeout(cache->db, WAIT_MS);
+    /* a journal that came back after a power cut would undo what was said to be kept */
+    sqlite3_exec(cache->db, "PRAGMA synchronous = EXTRA", NULL, NULL, NULL);
     return 0;
 }
 
