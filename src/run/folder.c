@@ -172,6 +172,8 @@ static int lock_existing(const char *path, struct lab_err *err) {
                             path);
             break;
         }
+        if (got == LAB_LOCK_HELD && lab_lock_by_others(fd) && lab_own_remove(lock) == 0)
+            got = LAB_LOCK_GONE; /* a reader's, who can't be the runner: another file */
         if (lab_clock_now(lab_clock_system()) >= until_ns) {
             refuse_held(fd, path, err);
             break;

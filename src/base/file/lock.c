@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define CONTENT_BYTES 8192 /* every field at its longest, each character escaped, fits */
+#define LOCKS_BYTES   ((size_t)4 << 20)
 
 /* --- the lock --- */
 
@@ -35,6 +37,31 @@ enum lab_lock lab_lock_try(int fd, const char *path) {
         return LAB_LOCK_TAKEN;
     flock(fd, LOCK_UN);
     return LAB_LOCK_GONE;
+}
+
+/* The kernel lists who took a lock. The device is left out, since some file systems name another
+ * one than stat does: a file with the same number elsewhere only adds doubt. */
+bool lab_lock_by_others(int fd) {
+    LAB_AUTO(arena, arena);
+    struct stat file, process;
+    char *text, *line;
+    size_t length;
+    bool others = false;
+    if (fstat(fd, &file) < 0 ||
+        lab_file_read("/proc/locks", LOCKS_BYTES, &arena, &text, &length, NULL) < 0)
+        return false;
+    while ((line = strsep(&text, "\n"))) {
+        long pid;
+        unsigned long inode;
+        if (sscanf(line, "%*d: FLOCK %*s %*s %ld %*x:%*x:%lu", &pid, &inode) != 2 ||
+            inode != file.st_ino)
+            continue;
+        if (stat(lab_arena_printf(&arena, "/proc/%ld", pid), &process) < 0 || process.st_uid == 0 ||
+            process.st_uid == geteuid())
+            return false;
+        others = true;
+    }
+    return others;
 }
 
 void lab_lock_write(int fd, const struct lab_holder *holder) {

@@ -38,5 +38,8 @@ enum lab_lock lab_lock_try(int fd, const char *path);
 void lab_lock_write(int fd, const struct lab_holder *holder);
 /* Whatever the content is: torn, foreign or none leaves a zeroed holder. */
 void lab_lock_read(int fd, struct lab_holder *ret_holder);
+/* Whether all who hold it are processes of other users, who may read the file and so lock it.
+ * Root's count as the caller's; in doubt, false. */
+bool lab_lock_by_others(int fd);
 /* Whether a process holds it now, and which (may be NULL). */
 bool lab_lock_held(const char *path, struct lab_holder *ret_holder);

@@ -116,12 +116,13 @@ static const char *force_words(struct lab_out_dir *dir) {
     return dir->spec.force ? lab_arena_printf(&dir->arena, ", or add %s", dir->spec.force) : "";
 }
 
-/* Closing unlocks. Anybody who can read the directory can lock it, so that the wait is bounded. A
- * file system without locks goes without. */
+/* Closing unlocks. Anybody who can read the directory can lock it: another user's lock doesn't
+ * count, and the wait is bounded. A file system without locks goes without. */
 static int lock(struct lab_out_dir *dir, struct lab_err *err) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t limit_ns = lab_clock_now(clock) + LOCK_NS;
-    while (flock(dir->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+    while (flock(dir->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+           !lab_lock_by_others(dir->fd)) {
         int64_t now_ns = lab_clock_now(clock);
         if (now_ns > limit_ns)
             return lab_err_set(err, LAB_ERR_USER,
