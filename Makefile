@@ -71,6 +71,10 @@ test-torture: setup-test build ## make each fallible call of seven commands fail
 test-kills: setup-test build ## kill run, resume, record, export, report and tune KILLS (10000) times: an hour
 	@GPULAB_TEST_KILLS=$(KILLS) tests/program/nothing_lost.sh build/gpulab . build
 
+.PHONY: test-power
+test-power: setup-test build ## cut the power at each point of six commands, lose LOSSES (1000) sets of unsynced writes
+	@tests/power/power.py $(if $(LOSSES),--losses $(LOSSES)) $(if $(SEED),--seed $(SEED)) || [ $$? = 77 ]
+
 .PHONY: test-gpu
 test-gpu: ## tests that need a GPU, from the portable build; without one they are skipped
 	@if tools/setup --check build >/dev/null 2>&1 || [ ! -x build/portable/gpu-tests/run ]; then \

@@ -131,6 +131,18 @@ if(NOT GPULAB_SANITIZE)
     set_target_properties(torture PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
 endif()
 
+# Another machine's clocks (tests/faults), and a file system that logs (tests/power).
+add_library(machine SHARED ${CMAKE_SOURCE_DIR}/tests/faults/machine.c)
+target_link_libraries(machine PRIVATE lab_flags ${CMAKE_DL_LIBS})
+target_compile_options(machine PRIVATE -fvisibility=hidden -U_FORTIFY_SOURCE)
+set_target_properties(machine PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+pkg_check_modules(FUSE3 IMPORTED_TARGET fuse3)
+if(FUSE3_FOUND)
+    add_executable(log_fs ${CMAKE_SOURCE_DIR}/tests/power/log_fs.c)
+    target_link_libraries(log_fs PRIVATE lab_flags PkgConfig::FUSE3)
+    set_target_properties(log_fs PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+endif()
+
 # The skeleton that people copy compiles without a warning.
 add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
 target_link_libraries(skeleton_workload PRIVATE lab_flags)

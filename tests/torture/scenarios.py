@@ -214,7 +214,7 @@ class Record:
             return []
         got = place.run(["export", name, "-f", "csv"])
         # one that was killed before it held anything is none
-        need(got.status == 0 or re.search("is empty|is damaged|no samples", got.err), "can't be read:", got.err)
+        need(got.status == 0 or re.search("is empty|is damaged|no samples|no known field", got.err), "can't be read:", got.err)
         return got.out.splitlines()[1:] if got.status == 0 else []
 
     def check_after(self, place, result):
