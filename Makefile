@@ -75,6 +75,10 @@ test-kills: setup-test build ## kill run, resume, record, export, report and tun
 test-power: setup-test build ## cut the power at each point of six commands, lose LOSSES (1000) sets of unsynced writes
 	@tests/power/power.py $(if $(LOSSES),--losses $(LOSSES)) $(if $(SEED),--seed $(SEED)) || [ $$? = 77 ]
 
+.PHONY: test-faults
+test-faults: setup-test build ## a day of faults (HOURS=24) in 12 minutes, over a recorder and studies
+	@tests/faults/faults.py $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) || [ $$? = 77 ]
+
 .PHONY: test-gpu
 test-gpu: ## tests that need a GPU, from the portable build; without one they are skipped
 	@if tools/setup --check build >/dev/null 2>&1 || [ ! -x build/portable/gpu-tests/run ]; then \

@@ -134,7 +134,9 @@ endif()
 # Another machine's clocks (tests/faults), and a file system that logs (tests/power).
 add_library(machine SHARED ${CMAKE_SOURCE_DIR}/tests/faults/machine.c)
 target_link_libraries(machine PRIVATE lab_flags ${CMAKE_DL_LIBS})
-target_compile_options(machine PRIVATE -fvisibility=hidden -U_FORTIFY_SOURCE)
+target_compile_options(machine PRIVATE -fvisibility=hidden)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/faults/machine.c PROPERTIES
+                            COMPILE_OPTIONS -U_FORTIFY_SOURCE) # behind the flags that set it
 set_target_properties(machine PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
 pkg_check_modules(FUSE3 IMPORTED_TARGET fuse3)
 if(FUSE3_FOUND)
