@@ -143,7 +143,7 @@ static double quantile_in_place(double *x, size_t n, double q) {
     double share;
     size_t k = position(n, q, &share);
     select_rank(x, n, k);
-    if (share == 0 || k + 1 == n)
+    if (share == 0) /* as for the last value */
         return x[k];
     double next = x[k + 1];
     for (size_t i = k + 2; i < n; i++)

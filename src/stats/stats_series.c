@@ -49,7 +49,7 @@ struct correlogram {
 
 /* |F|² transformed back; zeros behind the values keep the ends from touching. */
 static double *all_lags(const double *d, size_t n) {
-    size_t size = 1;
+    size_t size = 2;
     while (size < 2 * n)
         size *= 2;
     double *f = lab_mem_alloc(size, sizeof *f);

@@ -93,6 +93,10 @@ static size_t exhaustive(size_t n, enum lab_changes_cost cost, double penalty, s
         differences[i] = x[i + 1] - x[i];
     double sigma = lab_stats_mad(differences, n - 1, true) / sqrt(2), step = least_step(n);
     double variance = cost == LAB_CHANGES_MEAN ? sigma * sigma : step * step / 12;
+    if (cost == LAB_CHANGES_MEAN && sigma == 0) { /* most neighbours are equal */
+        for (size_t i = 0; i + 1 < n; i++)
+            variance += differences[i] * differences[i] / 2 / (double)(n - 1);
+    }
     for (size_t end = 1; end <= n; end++) {
         best[end] = INFINITY;
         for (size_t begin = 0; begin + least <= end; begin++) {
@@ -124,6 +128,8 @@ LAB_TEST(nothing_that_was_dropped_was_the_best) {
             x[i] = level + spread * normal(trial, i);
             if (trial % 3 == 0) /* a clock of coarse ticks */
                 x[i] = round(x[i] * 4) / 4;
+            if (trial % 6 == 1) /* few values, and most as the one before */
+                x[i] = i && lab_random_below(trial, 8000 + i, 3) ? x[i - 1] : round(x[i]);
         }
         for (int cost = LAB_CHANGES_MEAN; cost <= LAB_CHANGES_MEAN_VARIANCE; cost++) {
             double penalty = 4 + 3 * (double)(trial % 5);
@@ -183,6 +189,16 @@ LAB_TEST(long_series_are_searched_on_a_grid_and_refined) {
     x[0] = 30;
     assert_true(find(x, MOST, LAB_CHANGES_MEAN, 0, 0));
     assert_changes(3333, 15002);
+    /* many, none of them on the grid, some of them near each other */
+    static const size_t places[] = {1001, 1063, 4999, 5061, 9007, 12345, 19941};
+    for (size_t i = 0, k = 0; i < MOST; i++) {
+        k += k < COUNT(places) && i == places[k];
+        x[i] = (k % 2 ? 3 : 0) + 0.5 * (normal(78, i) > 0 ? 1 : -1);
+    }
+    for (int cost = LAB_CHANGES_MEAN; cost <= LAB_CHANGES_MEAN_VARIANCE; cost++) {
+        assert_true(find(x, MOST, cost, 0, 0));
+        assert_changes(1001, 1063, 4999, 5061, 9007, 12345, 19941);
+    }
 }
 
 LAB_TEST(little_constant_and_unusable_series) {
@@ -258,6 +274,11 @@ LAB_TEST(segments_alike_belong_together) {
     struct lab_steadiness wide = lab_changes_classify(x, 90, (size_t[]){30}, 1);
     assert_int_equal(wide.steady, LAB_STEADY_FLAT);
     assert_close(wide.tolerance, 0.04 * 60 / 59, 1e-12);
+
+    /* of two values, the last segment's spread counts as well */
+    struct lab_steadiness pair = lab_changes_classify((double[]){1, 1, 1, 3}, 4, (size_t[]){2}, 1);
+    assert_close(pair.tolerance, 1, 1e-12);
+    assert_int_equal(pair.steady, LAB_STEADY_FLAT);
 
     assert_int_equal(lab_changes_classify(with_nan, COUNT(with_nan), NULL, 0).steady,
                      LAB_STEADY_UNKNOWN);

@@ -70,6 +70,19 @@ LAB_TEST(one_value_has_a_place_but_no_spread) {
     assert_nan(lab_stats_stddev(&x, 1));
 }
 
+LAB_TEST(extremes_may_be_anywhere) {
+    for (size_t at = 0; at < 3; at++) {
+        double x[] = {0, 0, 0};
+        x[at] = 1;
+        assert_close(lab_stats_max(x, 3), 1, 0);
+        x[at] = -1;
+        assert_close(lab_stats_min(x, 3), -1, 0);
+        x[at] = NAN;
+        assert_nan(lab_stats_mean(x, 3));
+        assert_nan(lab_stats_median(x, 3));
+    }
+}
+
 LAB_TEST(nothing_gives_nothing) {
     assert_nan(lab_stats_mean(NULL, 0));
     assert_nan(lab_stats_stddev(NULL, 0));

@@ -15,6 +15,7 @@ LAB_TEST(distributions_are_those_of_r) {
     assert_close(lab_stats_t_quantile(.975, 10), 2.22813885198627, 1e-12);
     assert_close(lab_stats_t_quantile(.975, 99.5), 1.98409361099062, 1e-12);
     assert_close(lab_stats_t_quantile(.025, 10), -2.22813885198627, 1e-12);
+    assert_close(lab_stats_t_quantile(.975, INFINITY), 1.95996398454005, 1e-13);
     assert_close(lab_stats_binomial_cdf(0, 1, .5), 0.5, 1e-13);
     assert_close(lab_stats_binomial_cdf(3, 10, .5), 0.171875, 1e-13);
     assert_close(lab_stats_binomial_cdf(17, 40, .5), 0.214795253921694, 1e-12);
@@ -31,6 +32,9 @@ LAB_TEST(impossible_arguments_give_no_number) {
     assert_true(isinf(lab_stats_t_quantile(1, 5)));
     assert_nan(lab_stats_t_quantile(.5, 0));
     assert_nan(lab_stats_t_quantile(2, 5));
+    assert_nan(lab_stats_t_quantile(-1, 5));
+    assert_true(lab_stats_t_quantile(0, 5) < 0 && isinf(lab_stats_t_quantile(0, 5)));
+    assert_true(lab_stats_normal_quantile(0) < 0 && lab_stats_normal_quantile(1) > 0);
     assert_nan(lab_stats_binomial_cdf(1, -1, .5));
     assert_nan(lab_stats_binomial_cdf(1, 5, 1.5));
     assert_close(lab_stats_binomial_cdf(-1, 5, .5), 0, 0);

@@ -95,6 +95,91 @@ LAB_TEST(test_few_values_are_tried_in_every_combination_of_signs) {
     lab_surrogate_release(&room);
 }
 
+/* --- a plain reference: waves by their definition, signs one by one --- */
+
+#define TRIED 10 /* as in surrogate_test.c */
+
+/* Values of a run that are taken apart: the most whose number has no prime factor above 5. */
+static size_t taken(size_t n) {
+    for (size_t length = n; length > 1; length--) {
+        size_t rest = length;
+        for (size_t factor = 2; factor <= 5; factor++)
+            while (rest % factor == 0)
+                rest /= factor;
+        if (rest == 1)
+            return length;
+    }
+    return n;
+}
+
+static size_t plain_waves(const double *values, const int *runs, size_t n, double *ret_waves) {
+    size_t made = 0;
+    for (size_t start = 0, end; start < n; start = end) {
+        for (end = start + 1; end < n && runs[end] == runs[start];)
+            end++;
+        size_t length = taken(end - start);
+        for (size_t k = 1; k < length; k++) {
+            double sum = 0;
+            for (size_t i = 0; i < length; i++)
+                sum += values[start + i] *
+                       cos(M_PI * (2 * (double)i + 1) * (double)k / (2 * (double)length));
+            ret_waves[made++] = sqrt(2 / (double)length) * sum;
+        }
+        double before = (double)start, count = (double)(end - start);
+        if (start > 0)
+            ret_waves[made++] =
+                sqrt(before * count / (before + count)) *
+                (lab_stats_mean(values + start, end - start) - lab_stats_mean(values, start));
+    }
+    return made;
+}
+
+static double plain_p(double *products, size_t n, double found) {
+    double squares = 0, chance = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (fabs(products[k]) > fabs(products[i])) {
+                double keep = products[i];
+                products[i] = products[k], products[k] = keep;
+            }
+    size_t tried = n < TRIED ? n : TRIED;
+    for (size_t i = tried; i < n; i++)
+        squares += products[i] * products[i];
+    for (unsigned signs = 0; signs < 1U << tried; signs++) {
+        double sum = 0;
+        for (size_t i = 0; i < tried; i++)
+            sum += signs >> i & 1U ? -fabs(products[i]) : fabs(products[i]);
+        chance += n > tried ? 0.5 * erfc((found - sum) / sqrt(2 * squares)) : sum > found - 1e-9;
+    }
+    return fmin(1, 2 * chance / (double)(1U << tried));
+}
+
+LAB_TEST(test_chances_are_those_of_a_plain_reference) {
+    struct lab_surrogate room;
+    lab_surrogate_init(&room);
+    for (size_t trial = 0; trial < 60; trial++) {
+        double x[32], y[32], of_x[32], of_y[32], sum = 0, squares = 0, xx = 0, yy = 0;
+        int runs[32];
+        size_t n = 4 + trial % 28;
+        for (size_t i = 0; i < n; i++) { /* runs of 1 to 8 values, or one run */
+            runs[i] = trial % 4 == 0 ? 0 : (int)(i * (1 + trial % 3) / 8 + (i == n - 1));
+            x[i] = normal();
+            y[i] = x[i] + normal();
+        }
+        size_t count = plain_waves(x, runs, n, of_x);
+        plain_waves(y, runs, n, of_y);
+        for (size_t i = 0; i < count; i++) {
+            xx += of_x[i] * of_x[i], yy += of_y[i] * of_y[i];
+            of_x[i] *= of_y[i];
+            sum += of_x[i], squares += of_x[i] * of_x[i];
+        }
+        struct lab_surrogate_result got = lab_surrogate_test(&room, x, y, runs, n);
+        assert_near(got.p, plain_p(of_x, count, fabs(sum)), 1e-9);
+        assert_near(got.effective_n, fmin((double)n, 1 + xx * yy / squares), 1e-9);
+    }
+    lab_surrogate_release(&room);
+}
+
 LAB_TEST(test_two_runs_with_levels_of_their_own_say_nothing) {
     double x[40], y[40];
     int runs[40];

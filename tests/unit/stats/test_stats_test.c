@@ -16,6 +16,9 @@ LAB_TEST(distributions_are_those_of_r) {
     assert_close(lab_stats_t_noncentral_cdf(2.1, 18, 3), 0.190049836295455, 1e-10);
     assert_close(lab_stats_t_noncentral_cdf(1.96, 5000, 2.8), 0.200471942364617, 1e-9);
     assert_close(lab_stats_t_noncentral_cdf(5, 10, 0), 0.999731333198622, 1e-11);
+    assert_close(lab_stats_t_noncentral_cdf(1, INFINITY, 0), 0.841344746068543, 1e-12);
+    /* (2 + 4)² / (2² / 3 + 4² / 5) */
+    assert_close(lab_stats_welch_freedom(2, 3, 4, 5), 36 / (4. / 3 + 16. / 5), 1e-14);
     /* R: qbeta, dbinom */
     assert_close(lab_stats_beta_quantile(.025, 1, 20), 0.0012650894979498, 1e-12);
     assert_close(lab_stats_beta_quantile(.5, 3, 4), 0.421407190690713, 1e-12);

@@ -86,6 +86,50 @@ LAB_TEST(test_a_step_is_told_from_a_walk) {
     assert_true(step.low < 0);
 }
 
+/* By dense least squares (tests/fixtures/stats/reference_trend.py). */
+LAB_TEST(test_effects_are_those_of_a_reference) {
+    static const double times_s[] = {0, 1, 2, 4, 5, 7, 8, 9, 11, 12, 13, 15};
+    static const double values[] = {1, 2.5, 2, 3, 2.2, 3.9, 4.1, 5.5, 4.8, 6, 6.6, 5.9};
+    const struct lab_trend_series series = {times_s, values, 12};
+    static const struct {
+        size_t starts[3], count, which;
+        double confidence;
+        size_t places;
+        struct lab_trend_effect wanted;
+    } cases[] = {
+        {{0}, 0, 0, .95, 0, {0.349767008388, 0.00744398075937, 0.64012811752, 0.0470845951291, 0}},
+        {{6}, 1, 0, .95, 1, {1.62806857906, -2.0205033908, 4.29833401674, 0.567859611953, 45}},
+        {{4, 8},
+         2,
+         0,
+         .95,
+         0,
+         {-0.739597645729, -3.61068092901, 3.22454734491, 0.864338212933, 45}},
+        {{4, 8},
+         2,
+         1,
+         .99,
+         12,
+         {-0.598715129933, -8.69560141325, 7.60260889406, 0.956103712885, 45}},
+        {{3, 5, 9},
+         3,
+         1,
+         .95,
+         1,
+         {1.94247368412, -1.20037509244, 4.62363114722, 0.21398245354, 1.25}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_trend_effect got =
+            cases[i].count ? lab_trend_step(&series, cases[i].starts, cases[i].count,
+                                            cases[i].which, cases[i].confidence, cases[i].places)
+                           : lab_trend_slope(&series, cases[i].confidence);
+        const double *a = (const double *)&got, *b = (const double *)&cases[i].wanted;
+        for (int k = 0; k < 5; k++) /* value, low, high, p, memory_s */
+            assert_near(a[k], b[k], 1e-9 * fabs(b[k]) + 1e-15);
+    }
+    assert_true(isnan(lab_trend_step(&series, cases[1].starts, 1, 1, .95, 1).value));
+}
+
 LAB_TEST(test_few_values_and_equal_ones_have_intervals) {
     const double times_s[] = {0, 1, 2, 3}, values[] = {0, 1, 5, 6}, same[] = {2, 2, 2, 2};
     const size_t start = 2;
@@ -102,4 +146,12 @@ LAB_TEST(test_what_is_too_short_has_no_answer) {
     struct lab_trend_series three = {times_s, times_s, 3}, hole = {times_s, values, 4};
     assert_true(isnan(lab_trend_slope(&three, 0.95).low));
     assert_true(isnan(lab_trend_slope(&hole, 0.95).low));
+    const double at_once_s[] = {1, 1, 1, 1}, endless_s[] = {0, 1, 2, (double)INFINITY};
+    struct lab_trend_series moment = {at_once_s, times_s, 4}, forever = {endless_s, times_s, 4};
+    assert_true(isnan(lab_trend_slope(&moment, 0.95).low));
+    assert_true(isnan(lab_trend_slope(&forever, 0.95).low));
+    const size_t start = 1;
+    struct lab_trend_series four = {times_s, times_s, 4};
+    assert_true(isnan(lab_trend_step(&three, &start, 1, 0, 0.95, 1).low));
+    assert_false(isnan(lab_trend_step(&four, &start, 1, 0, 0.95, 1).low));
 }
