@@ -83,7 +83,14 @@ static bool is_plain(const struct lab_test *test) {
     return !test->set_up && !test->tear_down;
 }
 
+static const char *name = "";
+
+const char *test_name(void) {
+    return name;
+}
+
 int lab_test_begin(const struct lab_test *test, void **state) {
+    name = test->test.name;
     CMFixtureFunction set_up = is_plain(test) ? get_program()->set_up : test->set_up;
     lab_arena_init(&test_arena);
     return set_up ? set_up(state) : 0;

@@ -92,6 +92,7 @@ void lab_test_near(double value, double expected, double tolerance, const char *
 
 extern struct lab_arena test_arena;
 
+const char *test_name(void);   /* of the test that runs */
 const char *test_folder(void); /* made when it is first asked for, and removed with all in it */
 
 /* A path in the test's folder, from the test's arena. */

@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "base/str.h"
+#include "figures.h"
 
 #include <math.h>
 #include <string.h>
@@ -131,7 +132,7 @@ static inline int ask(struct given *f, const char *name, const char *words, stru
     void *config = lab_analysis_config(analysis, &f->arena);
     struct lab_analysis_input input = {.recordings = f->recordings, .recording_count = f->count};
     set_keys(analysis, config, words, &f->arena);
-    return lab_analysis_run(analysis, config, &input, &f->arena, &f->result, err);
+    return figures_run(analysis, config, &input, &f->arena, &f->result, err);
 }
 
 static inline void when_analysed(struct given *f, const char *name, const char *words) {

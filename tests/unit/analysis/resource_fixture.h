@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "figures.h"
 #include "study_fixture.h"
 
 #include "base/str.h"
@@ -141,7 +142,7 @@ static inline int ask_study(struct given_study *given, const char *name,
     assert_non_null(analysis);
     void *config = lab_analysis_config(analysis, &given->arena);
     struct lab_analysis_input input = given_input(given);
-    return lab_analysis_run(analysis, config, &input, &given->arena, ret_result, err);
+    return figures_run(analysis, config, &input, &given->arena, ret_result, err);
 }
 
 static inline struct lab_analysis_result when_asked(struct given_study *given, const char *name) {

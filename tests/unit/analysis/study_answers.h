@@ -1,6 +1,7 @@
 /* study_answers.h: asking an analysis about a study made by hand, and looking into its answer. */
 #pragma once
 
+#include "figures.h"
 #include "study_fixture.h"
 
 #include "base/str.h"
@@ -17,7 +18,7 @@ static inline int ask(struct given_study *given, const char *name, const char *c
     for (int i = 0; words && words[i]; i++)
         if (lab_options_set_word(analysis->options, config, &given->arena, words[i], err) < 0)
             return -1;
-    return lab_analysis_run(analysis, config, &input, &given->arena, ret_result, err);
+    return figures_run(analysis, config, &input, &given->arena, ret_result, err);
 }
 
 static inline struct lab_analysis_result when_asked(struct given_study *given, const char *name,

@@ -4,6 +4,7 @@
  */
 #include "analysis/latency/pipeline.h"
 #include "analysis/latency/span.h"
+#include "figures.h"
 
 #include <math.h>
 
@@ -406,7 +407,7 @@ LAB_TEST_WITH(traces_of_repeats_make_a_claim, setup, teardown) {
     follow_device(f);
     range(f, "compute_batch_0", 0, 100, 1);
     kernel(f, 0, 100);
-    ASSERT_OK(lab_analysis_run(latency, NULL, &input, &f->arena, &result, err));
+    ASSERT_OK(figures_run(latency, NULL, &input, &f->arena, &result, err));
     assert_int_equal(result.claim_count, 1);
     assert_string_equal(result.claims[0].subject, "a");
     assert_string_equal(result.answer, "a: batch latency 100 µs (95% CI [100, 100] µs, 2 runs). 3 "

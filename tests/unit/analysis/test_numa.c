@@ -1,6 +1,7 @@
 /* Planted penalties come back, none is claimed where there is none, and the headline is the mean
  * over devices. */
 #include "claim_fixture.h"
+#include "figures.h"
 #include "study_fixture.h"
 
 #include "report/analysis.h"
@@ -18,7 +19,7 @@ static const double gflop[MODELS] = {0, 0.05, 2, 60};
 static struct lab_analysis_result analyze(struct given_study *given) {
     struct lab_analysis_input input = given_input(given);
     struct lab_analysis_result result;
-    ASSERT_OK(lab_analysis_run(&lab_analysis_numa, NULL, &input, &given->arena, &result, err));
+    ASSERT_OK(figures_run(&lab_analysis_numa, NULL, &input, &given->arena, &result, err));
     return result;
 }
 
@@ -348,8 +349,7 @@ LAB_TEST(test_two_studies_are_distinct) {
     struct lab_study_table tables[] = {one.table, two.table};
     struct lab_analysis_input input = {.studies = tables, .study_count = 2};
     struct lab_analysis_result result;
-    assert_int_equal(lab_analysis_run(&lab_analysis_numa, NULL, &input, &one.arena, &result, NULL),
-                     0);
+    assert_int_equal(figures_run(&lab_analysis_numa, NULL, &input, &one.arena, &result, NULL), 0);
     assert_string_equal(result.parts[0].name, "before: cuda:0");
     assert_string_equal(result.parts[1].name, "after: cuda:0");
     assert_int_equal(result.chart_count, 4);

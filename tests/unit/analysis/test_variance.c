@@ -1,6 +1,7 @@
 /* Whether `variance` tells phases apart as the runs carry, kernel by kernel and GPU by GPU. */
 #include "analysis/claims/check.h"
 #include "claim_fixture.h"
+#include "figures.h"
 #include "resource_fixture.h"
 
 struct phase_run {
@@ -320,7 +321,7 @@ static struct lab_analysis_result when_held_against(struct given_study *a, struc
     struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result;
     const struct lab_analysis *analysis = lab_analysis_find("variance", &err);
-    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &a->arena, &result, &err), 0);
+    assert_int_equal(figures_run(analysis, NULL, &input, &a->arena, &result, &err), 0);
     return result;
 }
 
@@ -417,7 +418,7 @@ LAB_TEST(test_two_studies_are_phases) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_analysis_result result;
     const struct lab_analysis *analysis = lab_analysis_find("variance", &err);
-    assert_int_equal(lab_analysis_run(analysis, NULL, &input, &alone.arena, &result, &err), 0);
+    assert_int_equal(figures_run(analysis, NULL, &input, &alone.arena, &result, &err), 0);
     assert_string_equal(result.parts[0].name, "beside");
     assert_string_equal(result.claims[0].reference, "alone");
     assert_true(result.claims[0].verdict == LAB_CLAIM_YES && result.claims[0].effect > 0.2);

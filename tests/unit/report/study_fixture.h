@@ -1,17 +1,15 @@
 /*
- * study_fixture.h: studies as records, for the tests of their reports, and texts compared with
- * golden files. GOLDEN_UPDATE=1 writes those anew; look at them before they are committed.
+ * study_fixture.h: studies as records, for the tests of their reports.
  */
 #pragma once
 
-#include "base/file/file.h"
 #include "report/study/study.h"
 #include "unit/result_fixture.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "test.h"
+#include "golden.h"
 
 #define FIXTURE_WALL_NS 1794739323000000000LL /* 2026-11-15 10:42:03 UTC */
 #define SECOND_NS       1000000000LL
@@ -339,27 +337,6 @@ static inline void assert_ascii(const char *text) {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c >= 0x80)
             fail_msg("not ASCII: %s", c);
-}
-
-/* Compares with tests/golden/<name>. */
-static inline void assert_golden(const char *text, const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/golden/%s", LAB_TEST_SOURCE_DIR, name);
-    struct lab_err err = LAB_ERR_INIT;
-    const char *update = getenv("GOLDEN_UPDATE");
-    if (update && strcmp(update, "1") == 0) {
-        assert_int_equal(lab_file_write_atomic(path, text, strlen(text), &err), 0);
-        return;
-    }
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    char *expected;
-    size_t length;
-    if (lab_file_read(path, (size_t)1 << 20, &arena, &expected, &length, &err) < 0)
-        fail_msg("%s", err.text);
-    if (strcmp(expected, text) != 0)
-        fail_msg("differs from tests/golden/%s:\n%s", name, text);
-    lab_arena_release(&arena);
 }
 
 static inline int fixture_setup(void **state) {
