@@ -3,6 +3,8 @@
 
 #include "test.h"
 #include <math.h>
+#include <time.h>
+#include <unistd.h>
 
 static const char stat_before[] = "cpu  1000 20 300 50000 100 7 30 10 5 0\n"
                                   "cpu0 500 10 150 25000 50 4 15 5 5 0\n"
@@ -95,6 +97,20 @@ LAB_TEST(too_short_a_time_tells_nothing) {
     assert_true(isnan(c.foreign_cpu) && isnan(c.steal) && isnan(c.pressure_cpu));
 }
 
+/* Ten ticks of all CPUs together. */
+LAB_TEST(shares_need_some_ticks) {
+    struct lab_conditions_reading before = lab_conditions_parse(stat_before, NULL, NULL, NULL, 100);
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
+    before.own_s = 0;
+    for (double ticks = 0.5; ticks < 20; ticks++) {
+        struct lab_conditions_reading after = before;
+        after.total_s += ticks * tick_s;
+        after.busy_s += ticks * tick_s / 4;
+        double share = lab_conditions_between(&before, &after).foreign_cpu;
+        assert_true(ticks < 10 ? isnan(share) : fabs(share - 0.25) < 1e-9);
+    }
+}
+
 LAB_TEST(a_start_is_found_behind_any_name) {
     static const char self[] =
         "8834 (a) b (c) R 1 8834 8834 34816 8834 4194304 100 0 0 0 5 2 0 0 20 0 1 0 114256 8192 1";
@@ -109,4 +125,20 @@ LAB_TEST(this_machine_can_be_read) {
     assert_true(r.own_s >= 0);
     assert_false(r.age_s < -1);
     assert_false(r.cpus < 1);
+    assert_true(r.busy_s > 0 && r.total_s > r.busy_s && r.load >= 0);
+    /* time that passes is seen, in seconds, and so is work of ours */
+    double until_s = r.time_s + 0.05;
+    volatile double sum = 0;
+    struct lab_conditions_reading later;
+    do {
+        for (int i = 0; i < 100000; i++)
+            sum += sqrt(i);
+        later = lab_conditions_read();
+    } while (later.time_s < until_s);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    assert_near(later.time_s, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, 5);
+    assert_true(later.own_s > r.own_s && later.own_s - r.own_s < 5);
+    assert_near(later.age_s - r.age_s, later.time_s - r.time_s, 1);
+    assert_true(sum > 0);
 }
