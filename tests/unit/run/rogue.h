@@ -208,9 +208,40 @@ static void rogue_found_family(void) {
 
 /* --- the bad --- */
 
+/* Before its GO. */
+static void rogue_lie_early(const char *lie) {
+    if (strcmp(lie, "version") == 0)
+        SAY(.type = LAB_FRAME_HELLO, .hello = {LAB_FRAME_VERSION + 1, getpid(), 1});
+    else if (strcmp(lie, "ranks") == 0)
+        SAY(.type = LAB_FRAME_HELLO, .hello = {LAB_FRAME_VERSION, getpid(), 3});
+    else
+        rogue_hello();
+    if (strcmp(lie, "early") == 0)
+        rogue_iterations(0, 0, 1);
+    else if (strcmp(lie, "early_result") == 0)
+        rogue_result(0);
+    else if (strcmp(lie, "early_meet") == 0)
+        SAY(.type = LAB_FRAME_MEET, .willing = true);
+    else if (strcmp(lie, "version") != 0 && strcmp(lie, "ranks") != 0)
+        return;
+    rogue_hang();
+}
+
 static void rogue_lie(const char *lie) {
-    rogue_ready();
-    if (strcmp(lie, "garbage") == 0)
+    rogue_lie_early(lie);
+    for (int i = 0; i < rogue_job.rank_count; i++)
+        SAY(.type = LAB_FRAME_READY, .rank = rogue_job.ranks[i].index);
+    rogue_hear(LAB_FRAME_GO);
+    if (strcmp(lie, "sampled") == 0)
+        SAY(.type = LAB_FRAME_ENTITY,
+            .entity = {0,
+                       {.id = "",
+                        .name = "",
+                        .pci = "",
+                        .parent = -1,
+                        .columns = &(struct lab_column){LAB_METRIC_POWER, -1},
+                        .column_count = 1}});
+    else if (strcmp(lie, "garbage") == 0)
         rogue_send("\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9);
     else if (strcmp(lie, "rank") == 0)
         rogue_result(1 - rogue_job.ranks[0].index);

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
-#define RUNS_MAX   16
+#define RUNS_MAX   24
 #define EVENTS_MAX 1000
 
 static struct lab_arena arena;

@@ -3,6 +3,7 @@
  * share is compared with files that the store really wrote.
  */
 #include "base/json.h"
+#include "golden.h"
 #include "run/plan_estimate.h"
 #include "run/plan_record.h"
 #include "store/store.h"
@@ -139,6 +140,43 @@ LAB_TEST(test_basis_of_a_run_is_named) {
     assert_true(lab_run_plan_estimate_run(&plan, &first, history, &basis) == 60);
     assert_int_equal(basis, LAB_HISTORY_NONE);
     lab_history_close(history);
+}
+
+/* What shipped studies are expected to take after a few runs of some, against tests/golden. */
+LAB_TEST(test_estimates_of_shipped_studies) {
+    static const char *const studies[] = {"quick_test",       "numa_study",     "scaling_study",
+                                          "throughput_study", "transfer_study", "stability",
+                                          "contention",       "compile_study",  "scaling_extended"};
+    struct lab_history *history = lab_history_open(0, 0, NULL);
+    LAB_AUTO(str, text);
+    PLAN("experiment=quick_test");
+    given_run(history, "vit0x0x0", 2);
+    given_run(history, "vit32x2x256", 4.25);
+    PLAN("experiment=numa_study");
+    for (int i = 0; i < plan.run_count; i += 3) {
+        struct lab_run run = lab_run_plan_record(&plan, i, &arena);
+        run.state = LAB_RUN_DONE;
+        run.start_ns = 1000000000;
+        run.end_ns = run.start_ns + (5 + i % 7) * INT64_C(300000000);
+        (i % 2 ? lab_history_add : lab_history_add_earlier)(history, &run);
+    }
+    for (size_t s = 0; s < sizeof studies / sizeof *studies; s++) {
+        PLAN(lab_arena_printf(&arena, "experiment=%s", studies[s]));
+        struct lab_plan_estimate e = lab_run_plan_estimate(&plan, history);
+        lab_str_printf(&text, "%s: %.6g s, most %.6g s, %d unknown, %d guessed, %d by duration, ",
+                       studies[s], e.expected_s, e.most_s, e.unknown, e.guessed, e.by_duration);
+        lab_str_printf(&text, "%lld bytes, %lld stored\n", (long long)e.disk_bytes,
+                       (long long)e.store_bytes);
+        for (int i = 0; i < plan.run_count && i < 12; i++) {
+            enum lab_history_basis basis;
+            struct lab_run run = lab_run_plan_record(&plan, i, &arena);
+            double expected_s = lab_run_plan_estimate_run(&plan, &run, history, &basis);
+            lab_str_printf(&text, "  %.6g s by %d, work %.6g\n", expected_s, (int)basis,
+                           lab_history_work(history, &run));
+        }
+    }
+    lab_history_close(history);
+    assert_golden(text.text, "estimates.txt");
 }
 
 LAB_TEST(test_workers_share_the_time_while_devices_have_room) {

@@ -125,6 +125,12 @@ LAB_TEST(lies) {
         {"lie.rate", "its rate is a text, not a number"},
         {"lie.infinite", "its rate isn't finite"},
         {"lie.cut", "RESULT frame of rank 0: "},
+        {"lie.version", "protocol version"},
+        {"lie.ranks", "it reports 3 ranks, the run has 1"},
+        {"lie.early", "it sent iterations before its GO"},
+        {"lie.early_result", "it sent RESULT before GO"},
+        {"lie.early_meet", "it sent MEET out of turn"},
+        {"lie.sampled", "it sent samples, but its devices are real"},
     };
     int count = sizeof known / sizeof *known;
     for (int i = 0; i < count; i++)
