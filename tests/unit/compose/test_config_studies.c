@@ -341,6 +341,12 @@ static void comes_to(size_t at) {
     assert_string_equal(text_of(value_at(config.tree, lines[at].key)), lines[at].value);
 }
 
+LAB_TEST(studies_that_answer) {
+    assert_string_equal(lab_config_study_for("numa", &arena), "numa_study");
+    assert_string_equal(lab_config_study_for("transfer", &arena), "transfer_study");
+    assert_null(lab_config_study_for("nothing", &arena));
+}
+
 LAB_TEST(command_lines) {
     given("experiment/custom.yaml",
           "defaults: [_vit]\n"
