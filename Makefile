@@ -57,6 +57,11 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60)
 	@tools/setup build check
 	@tools/fuzz $(FUZZ_SECONDS)
 
+.PHONY: fuzz-day
+fuzz-day: ## fuzz all parsers for a day, and print what share of their branches was reached
+	@tools/setup build check
+	@tools/fuzz day
+
 .PHONY: test-numa
 test-numa: ## boot a four-node machine under QEMU and prove where threads run and pages lie
 	@tools/setup build numa

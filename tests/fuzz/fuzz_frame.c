@@ -2,6 +2,7 @@
  * fuzz_frame.c: a worker that sends any bytes. The same frames and the same end come out whether
  * they arrive at once or cut; a lie has a message; what was heard, written again, is heard the
  * same.
+ * covers: src/run/frame.c
  */
 #include "base/random.h"
 #include "run/frame.h"

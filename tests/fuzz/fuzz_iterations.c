@@ -1,6 +1,7 @@
 /*
  * fuzz_iterations.c: any bytes either fail with a message or unpack, and then pack and unpack to
  * the same. The bytes taken as iterations themselves come back too.
+ * covers: src/model/iteration
  */
 #include "model/iteration.h"
 

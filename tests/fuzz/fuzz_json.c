@@ -1,4 +1,7 @@
-/* fuzz_json.c: any bytes either fail with a message or read, and then write back the same. */
+/*
+ * fuzz_json.c: any bytes either fail with a message or read, and then write back the same.
+ * covers: src/base/json.c
+ */
 #include "base/json.h"
 
 #include <stdint.h>

@@ -2,6 +2,7 @@
  * fuzz_metrics.c: a program may print anything, and its user may write any pattern. The first line
  * of the input is the pattern, the rest what is printed. No figure without a name that was asked
  * for.
+ * covers: src/workload/command
  */
 #include "workload/command/command.h"
 

@@ -1,6 +1,7 @@
 /*
  * fuzz_monitor.c: any bytes either are refused with a message or read as a recording whose times
  * ascend; and that one, written as our own document, reads back with as many ticks.
+ * covers: src/store/foreign/monitor_file
  */
 #include "store/foreign/monitor_file_reader.h"
 

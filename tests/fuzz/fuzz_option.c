@@ -2,6 +2,7 @@
  * fuzz_option.c: any command line either fails with a message or fills the struct within the rows'
  * bounds; what it filled in, written out and read again, is the same. A line of the input is a
  * word.
+ * covers: src/base/option
  */
 #include "base/option.h"
 

@@ -1,6 +1,7 @@
 /*
  * fuzz_override.c: any word either fails with a message or reads, and then its values, written out
  * by themselves, read back the same. Of long sweeps the first values are enough.
+ * covers: src/compose/override
  */
 #include "compose/override.h"
 

@@ -2,6 +2,8 @@
  * fuzz_recording.c: any bytes taken for packed ticks or processes either fail with a message or
  * unpack; ticks that did pack and unpack to the same. The bytes get their sum here, which a fuzzer
  * could never guess; without it they have to be refused.
+ * covers: src/store/recording/recording_pack.c src/store/recording/recording_unpack.c
+ * covers: src/store/recording/recording_process
  */
 #include "store/recording/recording_pack.h"
 #include "store/recording/recording_process.h"

@@ -1,6 +1,7 @@
 /*
  * fuzz_result.c: any bytes either fail with a message or are a result, and then pack and unpack to
  * the same, are written as JSON and read back, and outlive their copy.
+ * covers: src/model/result
  */
 #include "model/result.h"
 

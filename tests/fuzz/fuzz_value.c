@@ -1,4 +1,7 @@
-/* fuzz_value.c: any text either fails with a message or reads, and then writes back the same. */
+/*
+ * fuzz_value.c: any text either fails with a message or reads, and then writes back the same.
+ * covers: src/base/value
+ */
 #include "base/value.h"
 
 #include <stdint.h>

@@ -1,4 +1,7 @@
-/* fuzz_yaml.c: any bytes either fail with a message or read, and then write back the same. */
+/*
+ * fuzz_yaml.c: any bytes either fail with a message or read, and then write back the same.
+ * covers: src/base/yaml
+ */
 #include "base/yaml/yaml.h"
 
 #include <stdint.h>
