@@ -159,10 +159,10 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
 }
 
 static void share_out_ranks(struct runs *runs) {
-    struct lab_run_rank *ranks = runs->ranks;
-    for (int i = 0; i < runs->count; i++) {
-        runs->items[i].ranks = ranks;
-        ranks += runs->items[i].rank_count;
+    int before = 0;
+    for (int i = 0; i < runs->count && runs->rank_count > 0; i++) {
+        runs->items[i].ranks = runs->ranks + before;
+        before += runs->items[i].rank_count;
     }
 }
 
