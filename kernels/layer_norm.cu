@@ -2,14 +2,14 @@
  * layer_norm.cu: rows of COLUMNS elements, each normalised by its own mean and population variance,
  * times gamma, plus beta. One source for five kernels:
  *
- *     layer_norm            out[r,:] = norm(x[r,:])
+ *     layer_norm            out[r,:] = norm(x[r,:]); stats[r,:] = mean, 1/deviation, unless it is
+ *                           NULL
  *     patchify_layer_norm   x[r,:] is gathered from images: row r is patch r
  *     layer_norm_embed      out[b·(p+1) + t,:] = norm(x[b·p + t − 1,:]) + position[t,:], and for t
  *                           = 0 class + position[0,:]
  *     residual_layer_norm   out[r,:] = x[r,:] + residual[r,:] as it is stored, out[rows + r,:] =
- *                           norm(out[r,:]); stats[r,:] = mean, 1/deviation, unless it is NULL. Read
- *                           twice and written twice: 16384 rows of 768 in bf16 go at 3.9
- *                           TB/s on an H200, 65536 at 4.1
+ *                           norm(out[r,:]); stats likewise. Read twice and written twice: 16384 rows
+ *                           of 768 in bf16 go at 3.9 TB/s on an H200, 65536 at 4.1
  *     layer_norm_long       layer_norm of rows that don't fit into registers: `columns` of them
  *
  * THREADS threads do a row and keep it in registers, so that it is read once. With THREADS = 32 a
@@ -21,12 +21,20 @@
  */
 #include "common.cuh"
 
+__device__ __forceinline__ void write_stats(float *stats, s64 row, bool mine, float mean,
+                                            float scale) {
+    if (stats && mine) {
+        stats[2 * row] = mean;
+        stats[2 * row + 1] = scale;
+    }
+}
+
 #ifdef MAKE_layer_norm_long
 #define THREADS 1024
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     layer_norm_long(const element *x, const element *gamma, const element *beta, element *out,
-                    int columns, float epsilon) {
+                    float *stats, int columns, float epsilon) {
     __shared__ float shared[32];
     wait_for_previous();
     x += (s64)blockIdx.x * columns;
@@ -40,6 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         squares += d * d;
     }
     float scale = rsqrtf(row_sum<THREADS>(squares, shared) / (float)columns + epsilon);
+    write_stats(stats, blockIdx.x, threadIdx.x == 0, mean, scale);
     for (int c = (int)threadIdx.x; c < columns; c += THREADS)
         out[c] =
             from_float((to_float(x[c]) - mean) * scale * to_float(gamma[c]) + to_float(beta[c]));
@@ -86,14 +95,15 @@ __device__ __forceinline__ float2 normalise(struct row *row, const element *gamm
 
 #ifdef MAKE_layer_norm
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    layer_norm(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
-               float epsilon) {
+    layer_norm(const element *x, const element *gamma, const element *beta, element *out,
+               float *stats, s64 rows, float epsilon) {
     MY_ROW
     struct row row;
     read_row(x + r * COLUMNS, &row);
-    normalise(&row, gamma, beta, epsilon, shared);
+    float2 found = normalise(&row, gamma, beta, epsilon, shared);
     if (mine)
         write_row(out + r * COLUMNS, &row);
+    write_stats(stats, r, mine && threadIdx.x % THREADS == 0, found.x, found.y);
 }
 #endif
 
@@ -116,10 +126,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (!mine)
         return;
     write_row(out + (rows + r) * COLUMNS, &row);
-    if (stats && threadIdx.x % THREADS == 0) {
-        stats[2 * r] = found.x;
-        stats[2 * r + 1] = found.y;
-    }
+    write_stats(stats, r, threadIdx.x % THREADS == 0, found.x, found.y);
 }
 #endif
 

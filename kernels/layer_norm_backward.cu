@@ -3,24 +3,24 @@
  * mean)·s and g = gamma·dy, for x, dy, residual[rows, COLUMNS] and stats[rows, 2] = mean, s:
  *
  *     out = residual + (g − Σg/COLUMNS − h·Σ(g·h)/COLUMNS)·s     along a row
- *     dgamma = Σ dy·h   dbeta = Σ dy                            down the columns
+ *     Σ out   dgamma = Σ dy·h   dbeta = Σ dy                    down the columns
  *
  * Rows are short and independent, columns are long and aren't: the same numbers are summed along
  * both. So a block stays and takes row after row, THREADS threads for each: a row is read once, into
  * registers, where its threads also keep their columns' sums over all rows that they have met. At
- * the end a block adds up its warps' sums in shared memory and writes one row of 2 · COLUMNS; a
+ * the end a block adds up its warps' sums in shared memory and writes one row of 3 · COLUMNS; a
  * second kernel adds those up, in the order of blocks, so that the bits are the same each time.
  * Atomics would save that kernel and give other bits each time.
  *
  *   - a warp has a row of up to 1024 columns: no barrier, and ROWS warps of a block are at
  *     different places of their rows, so that loads and arithmetic overlap without more
- *   - registers bound how many: a lane with 24 columns in bf16 keeps 48 sums, 36 words of the row
+ *   - registers bound how many: a lane with 24 columns in bf16 keeps 72 sums, 36 words of the row
  *     and 12 of gamma. 12 warps of them have 54 KiB on their way, twice what the memory's latency
  *     asks for
  *
  *     layer_norm_backward        macros: COLUMNS THREADS VECTOR ROWS, SUMS: 1 where `parts` is wanted
  *                                grid: blocks of ROWS · THREADS threads, as many as run at once
- *     layer_norm_backward_sums   sums[count] = Σ parts[blocks, count], count = 2 · COLUMNS
+ *     layer_norm_backward_sums   sums[count] = Σ parts[blocks, count], count = 3 · COLUMNS
  *                                grid: ⌈count / 32⌉ blocks of 256 threads
  *
  * Memory bounds it: three reads and one write of the matrix. On an H200, whose copies reach 4.3
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #include "rows.cuh"
 
 struct sums { /* of this thread's columns */
-    struct row gamma, beta;
+    struct row out, gamma, beta;
 };
 
 /* The columns' sums of all warps of the block, by warps in turn: the upper half hands its own to the
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(ROWS *THREADS, 1)
     fetch(gamma, &g);
 #pragma unroll
     for (int i = 0; i < HELD; i++)
-        sums.gamma.v[i] = sums.beta.v[i] = 0.0f;
+        sums.out.v[i] = sums.gamma.v[i] = sums.beta.v[i] = 0.0f;
     for (s64 r = (s64)blockIdx.x * ROWS + threadIdx.x / THREADS; r < rows;
          r += (s64)gridDim.x * ROWS) {
         struct raw a, b, past;
@@ -131,13 +131,17 @@ extern "C" __global__ void __launch_bounds__(ROWS *THREADS, 1)
         for (int i = 0; i < HELD; i++) {
             float h = (item(&a, i) - mean) * scale;
             row.v[i] = item(&past, i) + (item(&g, i) * item(&b, i) - flat - h * tilt) * scale;
+#if SUMS
+            sums.out.v[i] += row.v[i];
+#endif
         }
         write_row(out + r * COLUMNS, &row);
     }
 #if SUMS
-    parts += (s64)blockIdx.x * (2 * COLUMNS);
-    gather(&sums.gamma, parts);
-    gather(&sums.beta, parts + COLUMNS);
+    parts += (s64)blockIdx.x * (3 * COLUMNS);
+    gather(&sums.out, parts);
+    gather(&sums.gamma, parts + COLUMNS);
+    gather(&sums.beta, parts + 2 * COLUMNS);
 #endif
 }
 #endif

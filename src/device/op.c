@@ -88,7 +88,9 @@ int lab_op_example(enum lab_op_id id, int index, enum lab_dtype dtype,
 }
 
 struct lab_gemm_shape lab_gemm_shape(const struct lab_launch *launch) {
-    return (struct lab_gemm_shape){lab_tensor_rows(&launch->out), lab_tensor_columns(&launch->out),
+    int64_t rows = lab_tensor_rows(&launch->out);
+    return (struct lab_gemm_shape){launch->op == LAB_OP_GEMM_BIAS_GELU_TANH ? rows / 2 : rows,
+                                   lab_tensor_columns(&launch->out),
                                    launch->in[0].shape[launch->transpose_a ? 0 : 1]};
 }
 

@@ -59,15 +59,23 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  gemm_bias             gemm + bias[n]; in: a, b, bias
  *  gemm_bias_gelu        gelu(gemm + bias[n]); in: a, b, bias
  *  gemm_bias_add         gemm + bias[n] + residual[m,n]; in: a, b, bias, residual; over residual
+ *  gemm_bias_gelu_tanh   out[2,m,n]: gemm + bias[n], then gelu_tanh of it; in: a, b, bias
+ *  gemm_gelu_tanh_backward
+ *                        gemm · gelu_tanh'(x[m,n]); in: a, b, x
+ *  column_sum            out[c] = Σ x[r,c] over rows + value·base[c], which isn't read where value
+ *                        is 0; in: x, base; over base. A device gives the same bits each time
+ *  accumulate            out[n] = x[n] + value·base[n], which isn't read where value is 0; in: x,
+ *                        which is fp32, and base; over base
  *  layer_norm            out[r,c] = (x − mean_r)/√(var_r + epsilon)·gamma[c] + beta[c], population
- *                        variance; in: x, gamma, beta; over x
+ *                        variance; in: x, gamma, beta; over x. Also, where asked for, stats[r,2]:
+ *                        mean, 1/√(var + epsilon)
  *  residual_layer_norm   out[2,r,c]: x + residual, then layer_norm of it; in: x, gamma, beta,
- *                        residual. Also, where asked for, stats[r,2]: mean, 1/√(var + epsilon)
+ *                        residual. Also, where asked for, stats as layer_norm's
  *  layer_norm_backward   out[r,c] = residual + (g − Σg/c − h·Σ(g·h)/c)·s with h = (x − mean)·s, g =
  *                        gamma·dy; in: x, gamma, stats[r,2] = mean and s, dy, residual, the
  *                        derivative that flows past; over dy or residual. Also, where asked for,
- *                        [2,c]: Σ dy·h and Σ dy over rows, of gamma and beta. A device gives the
- *                        same bits each time
+ *                        [3,c]: Σ out, of a bias that was added before the norm, Σ dy·h and Σ dy
+ *                        over rows, of gamma and beta. A device gives the same bits each time
  *  softmax               out[r,c] = exp(x − max_r)/Σ; over x
  *  cross_entropy         out[r,c] = (softmax(x)[r,c] − [c = target_r])·scale over the first
  *                        `classes` columns, 0 behind them; in: x, targets[r], whole numbers as
@@ -79,6 +87,13 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  patchify_layer_norm   layer_norm(patchify(image)); in: image, gamma, beta
  *  embed                 out[b·(p+1), d]: token 0 = class[d], token t = x[b·p, d] row t − 1 of its
  *                        image; + position[p+1, d]; in: x, class, position
+ *  embed_tokens          out[r,c] = table[token_r,c] + position[r mod p,c]; in: tokens[r], whole
+ *                        numbers as fp32, table[v,c], position[p,c]; NaN where there is no such
+ *                        token
+ *  embed_tokens_backward
+ *                        out[v,c] = base[v,c] + Σ d[r,c] over the rows whose token is v; in:
+ *                        tokens, d, base; over base. Tokens that the table lacks are left out. A
+ *                        device gives the same bits each time
  *  layer_norm_embed      embed(layer_norm(x)); in: x, gamma, beta, class, position; x is scratch
  *  attention             out[b·t, heads·w] ← qkv[b·t, 3·heads·w]: a row holds all q, then all k,
  *                        then all v, each head by head; softmax(scale·q·kᵀ)·v per image and head;
@@ -113,6 +128,10 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *                        `decayed` alone, of which those below the threshold in magnitude become 0;
  *                        over gradient; adam, decay, decayed. Also, where asked for, the new state,
  *                        over the old one
+ *  clip                  out[1] = n = ‖gradient[P]‖·scale, rounded; in: gradient,
+ *                        control[LAB_ADAMW_CONTROLS] with that scale. Also, where asked for, the
+ *                        control with n in its place and the scale times min(1, value/n), over the
+ *                        old one. A device gives the same bits each time; value, the limit
  *  mlp_step              mlp_gradient and adam; in: x, y, state, work, gradient, both scratch; over
  *                        state; mlp, adam
  */
@@ -128,6 +147,10 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(GEMM_BIAS, gemm_bias)                                                                        \
     X(GEMM_BIAS_GELU, gemm_bias_gelu)                                                              \
     X(GEMM_BIAS_ADD, gemm_bias_add)                                                                \
+    X(GEMM_BIAS_GELU_TANH, gemm_bias_gelu_tanh)                                                    \
+    X(GEMM_GELU_TANH_BACKWARD, gemm_gelu_tanh_backward)                                            \
+    X(COLUMN_SUM, column_sum)                                                                      \
+    X(ACCUMULATE, accumulate)                                                                      \
     X(LAYER_NORM, layer_norm)                                                                      \
     X(RESIDUAL_LAYER_NORM, residual_layer_norm)                                                    \
     X(LAYER_NORM_BACKWARD, layer_norm_backward)                                                    \
@@ -136,10 +159,13 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(PATCHIFY, patchify)                                                                          \
     X(PATCHIFY_LAYER_NORM, patchify_layer_norm)                                                    \
     X(EMBED, embed)                                                                                \
+    X(EMBED_TOKENS, embed_tokens)                                                                  \
+    X(EMBED_TOKENS_BACKWARD, embed_tokens_backward)                                                \
     X(LAYER_NORM_EMBED, layer_norm_embed)                                                          \
     X(ATTENTION, attention)                                                                        \
     X(FLASH_ATTENTION, flash_attention)                                                            \
     X(FLASH_ATTENTION_BACKWARD, flash_attention_backward)                                          \
+    X(CLIP, clip)                                                                                  \
     X(ADAMW, adamw)                                                                                \
     X(MLP_FORWARD, mlp_forward)                                                                    \
     X(MLP_BACKWARD, mlp_backward)                                                                  \
@@ -154,6 +180,7 @@ enum {
     LAB_ADAMW_BIAS1,
     LAB_ADAMW_BIAS2,
     LAB_ADAMW_THRESHOLD,
+    LAB_ADAMW_NORM, /* what clip leaves: the gradient's norm, before it was clipped */
     LAB_ADAMW_CONTROLS
 };
 
@@ -168,7 +195,8 @@ enum lab_op_id {
  * Flops are those of the definition, whatever a backend does instead: an add, a multiply, a
  * division, a comparison, a root, an exp, an erf and a tanh are one each; moving data is none. For
  * an element that makes: add 1, bias 1, gelu 5, gelu_tanh 8, its backward 14, layer_norm 8, its
- * backward 16, softmax 5, cross_entropy 6, embed 1, a score of attention 6; a gemm has 2·m·n·k. A
+ * backward 17, softmax 5, cross_entropy 6, embed 1, a score of attention 6; a gemm has 2·m·n·k. An
+ * input's element makes 1 in column_sum and in embed_tokens_backward, 2 in clip and accumulate. A
  * fused op costs the sum of its parts in flops, but its own tensors alone in bytes. flash_attention
  * counts its two products alone and half of them where it is causal, as all who publish its rate
  * do: 4·b·h·s²·w; its backward has five products, 2.5 times that. In training, beside the products,
@@ -250,11 +278,12 @@ struct lab_cost lab_op_cost(const struct lab_launch *launch);
 int lab_op_example(enum lab_op_id id, int index, enum lab_dtype dtype,
                    struct lab_launch *ret_launch);
 
-/* The sizes of a gemm, alone or with what is fused to it. */
+/* The sizes of a gemm, alone or with what is fused to it, both GELUs included. */
 struct lab_gemm_shape {
     int64_t m, n, k;
 };
 struct lab_gemm_shape lab_gemm_shape(const struct lab_launch *launch);
+/* Of those that can be tuned: the tanh GELUs can't. */
 static inline bool lab_op_is_gemm(enum lab_op_id id) {
     return id >= LAB_OP_GEMM && id <= LAB_OP_GEMM_BIAS_ADD;
 }

@@ -54,6 +54,8 @@ enum {                                   /* lab_lt_desc_attribute, with the type
        LAB_LT_DESC_TRANSB = 4,           /* int32_t */
        LAB_LT_DESC_EPILOGUE = 7,         /* uint32_t: LAB_LT_EPILOGUE_… */
        LAB_LT_DESC_BIAS_POINTER = 8,     /* void * */
+       LAB_LT_DESC_AUX_POINTER = 11,     /* void *: what stands before the activation */
+       LAB_LT_DESC_AUX_LD = 12,          /* int64_t: of its columns, in elements */
        LAB_LT_DESC_SM_COUNT_TARGET = 15, /* int32_t */
 };
 
@@ -61,6 +63,8 @@ enum { /* epilogues */
        LAB_LT_EPILOGUE_DEFAULT = 1,
        LAB_LT_EPILOGUE_BIAS = 4,
        LAB_LT_EPILOGUE_GELU_BIAS = 36,
+       LAB_LT_EPILOGUE_GELU_AUX_BIAS = 164, /* and keeps what stands before it */
+       LAB_LT_EPILOGUE_DGELU = 192,
 };
 
 enum {                                       /* lab_lt_preference_attribute */

@@ -125,9 +125,13 @@ static void layer_norm_run(const struct lab_launch *launch, const struct cpu_sim
     int64_t columns = lab_tensor_columns(&launch->out);
     const float *x = launch->in[0].data;
     float *out = launch->out.data;
-    for (int64_t r = rows.begin; r < rows.end; r++)
+    float *stats = launch->also.rank ? launch->also.data : NULL;
+    for (int64_t r = rows.begin; r < rows.end; r++) {
+        if (stats) /* first: the output may lie over x */
+            cpu_row_stats(x + r * columns, columns, (double)launch->epsilon, stats + 2 * r);
         simd->layer_norm(out + r * columns, x + r * columns, launch->in[1].data, launch->in[2].data,
                          columns, launch->epsilon);
+    }
 }
 
 /* Row `row` of the output: the patch's pixel rows one after the other, channels interleaved. */
@@ -229,6 +233,11 @@ static const struct cpu_kernel *const kernels[LAB_OP_COUNT] = {
     [LAB_OP_MLP_STEP] = &cpu_kernel_mlp,
     [LAB_OP_ADAM] = &cpu_kernel_adam,
     [LAB_OP_ADAMW] = &cpu_kernel_adamw,
+    [LAB_OP_CLIP] = &cpu_kernel_clip,
+    [LAB_OP_EMBED_TOKENS] = &cpu_kernel_embed_tokens,
+    [LAB_OP_EMBED_TOKENS_BACKWARD] = &cpu_kernel_embed_tokens_backward,
+    [LAB_OP_COLUMN_SUM] = &cpu_kernel_column_sum,
+    [LAB_OP_ACCUMULATE] = &cpu_kernel_accumulate,
 };
 
 const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype) {

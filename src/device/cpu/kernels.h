@@ -12,7 +12,9 @@ extern const struct cpu_kernel cpu_kernel_gemm; /* and all that is fused to it *
 extern const struct cpu_kernel cpu_kernel_attention;
 extern const struct cpu_kernel cpu_kernel_flash, cpu_kernel_flash_backward;
 extern const struct cpu_kernel cpu_kernel_softmax, cpu_kernel_cross_entropy;
-extern const struct cpu_kernel cpu_kernel_adamw;
+extern const struct cpu_kernel cpu_kernel_adamw, cpu_kernel_clip;
+extern const struct cpu_kernel cpu_kernel_embed_tokens, cpu_kernel_embed_tokens_backward;
+extern const struct cpu_kernel cpu_kernel_column_sum, cpu_kernel_accumulate;
 extern const struct cpu_kernel cpu_kernel_residual_layer_norm, cpu_kernel_layer_norm_backward;
 extern const struct cpu_kernel cpu_kernel_mlp; /* forward, backward, both, and with the update */
 extern const struct cpu_kernel cpu_kernel_adam;
@@ -28,6 +30,9 @@ static inline struct lab_tuning cpu_tuning_of(const struct lab_tunable *tunable,
         tunable->fallback(NULL, launch, &tuning);
     return tuning;
 }
+
+/* A row's mean and 1/√(variance + epsilon). */
+void cpu_row_stats(const float *x, int64_t columns, double epsilon, float stats[2]);
 
 /* Units for so many elements in so many pieces: a few for each thread that is worth waking. */
 int64_t cpu_units_of(int64_t elements, int64_t pieces, int threads);

@@ -19,7 +19,7 @@ static int64_t forward_units(const struct lab_launch *launch, int threads) {
     return cpu_units_of(lab_tensor_count(&launch->out), launch->out.shape[1], threads);
 }
 
-static void write_stats(const float *x, int64_t columns, double epsilon, float *stats) {
+void cpu_row_stats(const float *x, int64_t columns, double epsilon, float stats[2]) {
     double sum = 0, squares = 0;
     for (int64_t c = 0; c < columns; c++)
         sum += (double)x[c];
@@ -41,25 +41,25 @@ static void forward_run(const struct lab_launch *launch, const struct cpu_simd *
         simd->layer_norm(sum + rows * columns, sum, launch->in[GAMMA].data, launch->in[BETA].data,
                          columns, launch->epsilon);
         if (stats)
-            write_stats(sum, columns, (double)launch->epsilon, stats + 2 * r);
+            cpu_row_stats(sum, columns, (double)launch->epsilon, stats + 2 * r);
     }
 }
 
 const struct cpu_kernel cpu_kernel_residual_layer_norm = {forward_units, forward_run};
 
 /* --- its backward: first gamma and beta, a strip of columns each, then rows, which may lie over
- * what the first reads --- */
+ * what the first reads, then the rows' own sums --- */
 
 enum { B_X, B_GAMMA, B_STATS, B_DERIVATIVE, B_RESIDUAL };
 
 #define STRIP 64
 
 static int backward_phases(const struct lab_launch *launch) {
-    return launch->also.rank ? 2 : 1;
+    return launch->also.rank ? 3 : 1;
 }
 
 static bool is_strips(const struct lab_launch *launch, int phase) {
-    return launch->also.rank && phase == 0;
+    return launch->also.rank && phase != 1;
 }
 
 static int64_t backward_units(const struct lab_launch *launch, int phase, int threads) {
@@ -83,9 +83,20 @@ static void sum_strip(const struct lab_launch *launch, int64_t first) {
     }
     float *also = (float *)launch->also.data + first;
     for (int64_t c = 0; c < count; c++) {
-        also[c] = (float)gamma[c];
-        also[columns + c] = (float)beta[c];
+        also[columns + c] = (float)gamma[c];
+        also[2 * columns + c] = (float)beta[c];
     }
+}
+
+static void sum_output_strip(const struct lab_launch *launch, int64_t first) {
+    int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
+    int64_t count = cpu_min(STRIP, columns - first);
+    double sums[STRIP] = {0};
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < count; c++)
+            sums[c] += (double)((const float *)launch->out.data)[r * columns + first + c];
+    for (int64_t c = 0; c < count; c++)
+        ((float *)launch->also.data)[first + c] = (float)sums[c];
 }
 
 static void derive_row(const struct lab_launch *launch, int64_t row) {
@@ -109,7 +120,10 @@ static void backward_run(const struct lab_launch *launch, const struct cpu_simd 
     (void)simd, (void)scratch;
     if (is_strips(launch, phase)) {
         for (int64_t i = begin; i < end; i++)
-            sum_strip(launch, i * STRIP);
+            if (phase == 0)
+                sum_strip(launch, i * STRIP);
+            else
+                sum_output_strip(launch, i * STRIP);
         return;
     }
     int64_t rows = lab_tensor_rows(&launch->out), units = backward_units(launch, phase, threads);

@@ -26,12 +26,21 @@ bool cuda_gemm_adds(enum lab_op_id op) {
 }
 
 bool cuda_gemm_has_bias(enum lab_op_id op) {
-    return op == LAB_OP_GEMM_BIAS || op == LAB_OP_GEMM_BIAS_GELU || op == LAB_OP_GEMM_BIAS_ADD;
+    return op == LAB_OP_GEMM_BIAS || op == LAB_OP_GEMM_BIAS_GELU || op == LAB_OP_GEMM_BIAS_ADD ||
+           op == LAB_OP_GEMM_BIAS_GELU_TANH;
+}
+
+bool cuda_gemm_has_aux(enum lab_op_id op) {
+    return op == LAB_OP_GEMM_BIAS_GELU_TANH || op == LAB_OP_GEMM_GELU_TANH_BACKWARD;
 }
 
 static uint32_t epilogue_of(enum lab_op_id op) {
     if (op == LAB_OP_GEMM_BIAS_GELU)
         return LAB_LT_EPILOGUE_GELU_BIAS;
+    if (op == LAB_OP_GEMM_BIAS_GELU_TANH)
+        return LAB_LT_EPILOGUE_GELU_AUX_BIAS;
+    if (op == LAB_OP_GEMM_GELU_TANH_BACKWARD)
+        return LAB_LT_EPILOGUE_DGELU;
     return cuda_gemm_has_bias(op) ? LAB_LT_EPILOGUE_BIAS : LAB_LT_EPILOGUE_DEFAULT;
 }
 
@@ -41,12 +50,18 @@ static lab_lt_data_type data_type_of(enum lab_dtype dtype) {
 
 static struct cuda_gemm_operands operands_of(const struct lab_launch *launch) {
     bool adds = cuda_gemm_adds(launch->op), has_bias = cuda_gemm_has_bias(launch->op);
+    char *out = launch->out.data;
+    if (launch->op == LAB_OP_GEMM_BIAS_GELU_TANH) /* its first half stands before the activation */
+        out += lab_tensor_bytes(&launch->out) / 2;
     return (struct cuda_gemm_operands){
         .a = launch->in[0].data,
         .b = launch->in[1].data,
         .bias = has_bias ? launch->in[2].data : NULL,
         .c = adds ? launch->in[has_bias ? 3 : 2].data : NULL,
-        .d = launch->out.data,
+        .aux = launch->op == LAB_OP_GEMM_BIAS_GELU_TANH       ? launch->out.data
+               : launch->op == LAB_OP_GEMM_GELU_TANH_BACKWARD ? launch->in[2].data
+                                                              : NULL,
+        .d = out,
     };
 }
 
@@ -60,14 +75,17 @@ struct cuda_gemm_key cuda_gemm_key_of(const struct lab_launch *launch) {
     struct cuda_gemm_operands o = operands_of(launch);
     const struct lab_tensor *a = &launch->in[0];
     return (struct cuda_gemm_key){
-        .m = (int32_t)lab_tensor_rows(&launch->out),
+        .m = (int32_t)lab_gemm_shape(launch).m,
         .n = (int32_t)lab_tensor_columns(&launch->out),
         .k = (int32_t)a->shape[launch->transpose_a ? 0 : a->rank - 1],
         .op = (uint8_t)launch->op,
         .dtype = (uint8_t)a->dtype,
         .out_dtype = (uint8_t)launch->out.dtype,
         .turned = (uint8_t)(launch->transpose_a | launch->transpose_b << 1),
-        .aligned = {alignment_of(o.a), alignment_of(o.b), alignment_of(o.c ? o.c : o.d),
+        .aligned = {alignment_of(o.a), alignment_of(o.b),
+                    alignment_of(o.aux ? o.aux
+                                 : o.c ? o.c
+                                       : o.d),
                     alignment_of(o.d)},
     };
 }
@@ -110,13 +128,17 @@ lab_lt_status cuda_gemm_enqueue(const struct cuda_gemms *gemms, struct cuda_gemm
                                 const struct lab_lt_algo *algo, lab_cu_pointer workspace,
                                 size_t workspace_bytes, lab_cu_stream stream) {
     float one = 1.0f, beta = operands->c ? 1.0f : 0.0f;
-    if (operands->bias != plan->bias) {
-        lab_lt_status status = gemms->lt->cublasLtMatmulDescSetAttribute(
-            plan->desc, LAB_LT_DESC_BIAS_POINTER, &operands->bias, sizeof operands->bias);
-        if (status != LAB_LT_SUCCESS)
-            return status;
-        plan->bias = operands->bias;
-    }
+    lab_lt_status status = LAB_LT_SUCCESS;
+    if (operands->bias != plan->bias)
+        status = gemms->lt->cublasLtMatmulDescSetAttribute(plan->desc, LAB_LT_DESC_BIAS_POINTER,
+                                                           &operands->bias, sizeof operands->bias);
+    if (operands->aux != plan->aux && status == LAB_LT_SUCCESS)
+        status = gemms->lt->cublasLtMatmulDescSetAttribute(plan->desc, LAB_LT_DESC_AUX_POINTER,
+                                                           &operands->aux, sizeof operands->aux);
+    if (status != LAB_LT_SUCCESS)
+        return status;
+    plan->bias = operands->bias;
+    plan->aux = operands->aux;
     return gemms->lt->cublasLtMatmul(
         gemms->handle, plan->desc, &one, operands->b, plan->layouts[CUDA_GEMM_B], operands->a,
         plan->layouts[CUDA_GEMM_A], &beta, operands->c ? operands->c : operands->d,
@@ -135,7 +157,10 @@ static void plan_release(const struct cuda_gemms *gemms, struct cuda_gemm_plan *
 }
 
 static lab_lt_status make_desc(const struct cuda_gemms *gemms, const struct cuda_device *device,
-                               struct cuda_gemm_plan *plan, const void *bias) {
+                               struct cuda_gemm_plan *plan,
+                               const struct cuda_gemm_operands *operands) {
+    const void *bias = operands->bias, *aux = operands->aux;
+    int64_t aux_columns = plan->key.n;
     const struct lab_cublaslt *lt = gemms->lt;
     const struct cuda_gemm_key *key = &plan->key;
     int32_t transpose_a = key->turned & 2 ? LAB_LT_OP_T : LAB_LT_OP_N;
@@ -155,6 +180,8 @@ static lab_lt_status make_desc(const struct cuda_gemms *gemms, const struct cuda
         {LAB_LT_DESC_TRANSB, &transpose_b, sizeof transpose_b, true},
         {LAB_LT_DESC_EPILOGUE, &epilogue, sizeof epilogue, true},
         {LAB_LT_DESC_BIAS_POINTER, &bias, sizeof bias, bias != NULL},
+        {LAB_LT_DESC_AUX_POINTER, &aux, sizeof aux, aux != NULL},
+        {LAB_LT_DESC_AUX_LD, &aux_columns, sizeof aux_columns, aux != NULL},
         {LAB_LT_DESC_SM_COUNT_TARGET, &sm_count, sizeof sm_count, device->green != NULL},
     };
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
@@ -162,6 +189,7 @@ static lab_lt_status make_desc(const struct cuda_gemms *gemms, const struct cuda
             status = lt->cublasLtMatmulDescSetAttribute(
                 plan->desc, attributes[i].attribute, attributes[i].value, attributes[i].size_bytes);
     plan->bias = bias;
+    plan->aux = aux;
     return status;
 }
 
@@ -231,12 +259,12 @@ static int keep_usable(struct lab_lt_heuristic *algorithms, int count) {
 }
 
 static int plan_make(const struct cuda_gemms *gemms, struct cuda_device *device,
-                     const struct cuda_gemm_key *key, const void *bias,
+                     const struct cuda_gemm_key *key, const struct cuda_gemm_operands *operands,
                      struct cuda_gemm_plan *ret_plan, struct lab_err *err) {
     struct cuda_gemm_plan plan = {.key = *key, .ready = true};
     struct lab_lt_heuristic algorithms[CANDIDATES];
     int count = 0;
-    lab_lt_status status = make_desc(gemms, device, &plan, bias);
+    lab_lt_status status = make_desc(gemms, device, &plan, operands);
     if (status == LAB_LT_SUCCESS)
         status = make_layouts(gemms, &plan);
     if (status == LAB_LT_SUCCESS)
@@ -303,7 +331,7 @@ int cuda_gemm_launch(struct cuda_gemms *gemms, struct cuda_stream *stream,
         grow(gemms);
     struct cuda_gemm_plan *plan = slot_of(gemms, &key);
     if (!plan->ready) {
-        if (plan_make(gemms, device, &key, operands.bias, plan, err))
+        if (plan_make(gemms, device, &key, &operands, plan, err))
             return -1;
         gemms->count++;
     }

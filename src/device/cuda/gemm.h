@@ -40,7 +40,7 @@ struct cuda_gemm_plan {
     bool exists; /* the library has an algorithm for it */
     lab_lt_matmul_desc desc;
     lab_lt_layout layouts[4]; /* by operand; C's is D's */
-    const void *bias;         /* that the descriptor holds */
+    const void *bias, *aux;   /* that the descriptor holds */
     struct lab_lt_algo algo;
     size_t workspace_bytes;
 };
@@ -54,7 +54,7 @@ struct cuda_gemms {
 
 /* The memory of one product. */
 struct cuda_gemm_operands {
-    const void *a, *b, *c, *bias; /* c and bias: NULL where the op has none */
+    const void *a, *b, *c, *bias, *aux; /* all but a and b: NULL where the op has none */
     void *d;
 };
 
@@ -69,6 +69,7 @@ void cuda_gemms_release(struct cuda_gemms *gemms); /* the context is current and
 /* How the op's inputs are used. */
 bool cuda_gemm_adds(enum lab_op_id op); /* a summand: c */
 bool cuda_gemm_has_bias(enum lab_op_id op);
+bool cuda_gemm_has_aux(enum lab_op_id op); /* what stands before an activation */
 struct cuda_gemm_key cuda_gemm_key_of(const struct lab_launch *launch);
 
 /* --- gemm.c for gemm_tune.c, and the other way round --- */

@@ -125,6 +125,7 @@ static int bench_open(struct bench *bench) {
         .bias = cuda_gemm_has_bias((enum lab_op_id)key->op)
                     ? (void *)(uintptr_t)(bench->memory + bias)
                     : NULL,
+        .aux = cuda_gemm_has_aux((enum lab_op_id)key->op) ? place(bench, c, CUDA_GEMM_C) : NULL,
     };
     return fill(bench);
 }

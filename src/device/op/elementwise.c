@@ -132,10 +132,19 @@ static double tanh_inner(double x) {
     return sqrt(M_2_PI) * (x + TANH_CUBE * x * x * x);
 }
 
+double op_gelu_tanh(double x) {
+    return x / 2 * (1 + tanh(tanh_inner(x)));
+}
+
+double op_gelu_tanh_slope(double x) {
+    double t = tanh(tanh_inner(x)), inner_slope = sqrt(M_2_PI) * (1 + 3 * TANH_CUBE * x * x);
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner_slope;
+}
+
 static void gelu_tanh_reference(const struct lab_launch *launch, const double *const *in,
                                 double *out) {
     for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
-        out[i] = in[0][i] / 2 * (1 + tanh(tanh_inner(in[0][i])));
+        out[i] = op_gelu_tanh(in[0][i]);
 }
 
 /* Where tanh bends and where it is flat. */
@@ -166,11 +175,8 @@ static int gelu_tanh_backward_check(const struct lab_launch *launch, struct lab_
 
 static void gelu_tanh_backward_reference(const struct lab_launch *launch, const double *const *in,
                                          double *out) {
-    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++) {
-        double x = in[0][i], t = tanh(tanh_inner(x));
-        double slope = sqrt(M_2_PI) * (1 + 3 * TANH_CUBE * x * x);
-        out[i] = in[1][i] * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope);
-    }
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] = in[1][i] * op_gelu_tanh_slope(in[0][i]);
 }
 
 const struct lab_op lab_op_gelu_tanh_backward = {

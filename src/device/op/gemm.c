@@ -33,6 +33,13 @@ static int check_bias_add(const struct lab_launch *launch, struct lab_err *err) 
     return op_check_matrix(&launch->in[3], "residual", s.m, s.n, err);
 }
 
+static int check_bias_gelu_tanh(const struct lab_launch *launch, struct lab_err *err) {
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
+    const int64_t both[] = {2, s.m, s.n};
+    return check_bias(launch, err) || op_check_shape(&launch->out, "the output", 3, both, err) ? -1
+                                                                                               : 0;
+}
+
 static struct lab_cost gemm_cost(const struct lab_launch *launch) {
     struct lab_gemm_shape s = lab_gemm_shape(launch);
     double elements = (double)s.m * (double)s.n, each = lab_op_get(launch->op)->flops;
@@ -85,6 +92,23 @@ static void reference_bias_add(const struct lab_launch *launch, const double *co
         out[i] += in[3][i];
 }
 
+static void reference_bias_gelu_tanh(const struct lab_launch *launch, const double *const *in,
+                                     double *out) {
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
+    multiply(launch, in[0], in[1], out);
+    for (int64_t i = 0; i < s.m * s.n; i++) {
+        out[i] += in[2][i % s.n];
+        out[s.m * s.n + i] = op_gelu_tanh(out[i]);
+    }
+}
+
+static void reference_gelu_tanh_backward(const struct lab_launch *launch, const double *const *in,
+                                         double *out) {
+    multiply(launch, in[0], in[1], out);
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] *= op_gelu_tanh_slope(in[2][i]);
+}
+
 static struct lab_launch bias_over(const struct lab_launch *launch) {
     struct lab_launch part = op_part(launch, LAB_OP_BIAS);
     part.in[0] = launch->out;
@@ -114,6 +138,29 @@ static int lower_bias_add(const struct lab_launch *launch, struct lab_launch par
     return 2;
 }
 
+static int lower_bias_gelu_tanh(const struct lab_launch *launch,
+                                struct lab_launch parts[LAB_OP_PARTS]) {
+    struct lab_gemm_shape s = lab_gemm_shape(launch);
+    enum lab_dtype dtype = launch->out.dtype;
+    char *data = launch->out.data;
+    parts[0] = op_part(launch, LAB_OP_GEMM_BIAS);
+    parts[0].out = lab_tensor_matrix(data, dtype, s.m, s.n);
+    parts[1] = op_part(launch, LAB_OP_GELU_TANH);
+    parts[1].in[0] = parts[0].out;
+    parts[1].out =
+        lab_tensor_matrix(data ? data + lab_tensor_bytes(&parts[0].out) : NULL, dtype, s.m, s.n);
+    return 2;
+}
+
+static int lower_gelu_tanh_backward(const struct lab_launch *launch,
+                                    struct lab_launch parts[LAB_OP_PARTS]) {
+    parts[0] = op_part(launch, LAB_OP_GEMM);
+    parts[1] = op_part(launch, LAB_OP_GELU_TANH_BACKWARD);
+    parts[1].in[0] = launch->in[2];
+    parts[1].in[1] = launch->out;
+    return 2;
+}
+
 static const struct {
     struct lab_gemm_shape shape;
     bool transpose_a, transpose_b;
@@ -139,12 +186,14 @@ static int gemm_example(int index, enum lab_dtype dtype, struct lab_launch *laun
         .transpose_a = transpose_a,
         .transpose_b = transpose_b,
     };
-    if (launch->op == LAB_OP_GEMM_ADD)
+    if (launch->op == LAB_OP_GEMM_ADD || launch->op == LAB_OP_GEMM_GELU_TANH_BACKWARD)
         launch->in[2] = launch->out;
     else if (launch->op != LAB_OP_GEMM)
         launch->in[2] = lab_tensor_vector(NULL, dtype, s.n);
     if (launch->op == LAB_OP_GEMM_BIAS_ADD)
         launch->in[3] = launch->out;
+    if (launch->op == LAB_OP_GEMM_BIAS_GELU_TANH)
+        launch->out = lab_tensor(NULL, dtype, 3, (int64_t[]){2, s.m, s.n});
     return 0;
 }
 
@@ -204,5 +253,29 @@ const struct lab_op lab_op_gemm_bias_add = {
     .cost = gemm_cost,
     .reference = reference_bias_add,
     .lower = lower_bias_add,
+    .example = gemm_example,
+};
+
+const struct lab_op lab_op_gemm_bias_gelu_tanh = {
+    .name = "gemm_bias_gelu_tanh",
+    .help = "linear layer and its activation, side by side",
+    .inputs = 3,
+    .check = check_bias_gelu_tanh,
+    .flops = 1 + 8,
+    .cost = gemm_cost,
+    .reference = reference_bias_gelu_tanh,
+    .lower = lower_bias_gelu_tanh,
+    .example = gemm_example,
+};
+
+const struct lab_op lab_op_gemm_gelu_tanh_backward = {
+    .name = "gemm_gelu_tanh_backward",
+    .help = "product of two matrices through the activation's derivative",
+    .inputs = 3,
+    .check = check_add,
+    .flops = 14,
+    .cost = gemm_cost,
+    .reference = reference_gelu_tanh_backward,
+    .lower = lower_gelu_tanh_backward,
     .example = gemm_example,
 };

@@ -20,15 +20,22 @@ static int normalize_example(int index, enum lab_dtype dtype, struct lab_launch 
     return 0;
 }
 
-void op_layer_norm_row(const double *x, const double *gamma, const double *beta, double epsilon,
-                       int64_t columns, double *out) {
+void op_row_stats(const double *x, double epsilon, int64_t columns, double stats[2]) {
     double mean = 0, variance = 0;
     for (int64_t c = 0; c < columns; c++)
         mean += x[c] / (double)columns;
     for (int64_t c = 0; c < columns; c++)
         variance += (x[c] - mean) * (x[c] - mean) / (double)columns;
+    stats[0] = mean;
+    stats[1] = 1 / sqrt(variance + epsilon);
+}
+
+void op_layer_norm_row(const double *x, const double *gamma, const double *beta, double epsilon,
+                       int64_t columns, double *out) {
+    double stats[2];
+    op_row_stats(x, epsilon, columns, stats);
     for (int64_t c = 0; c < columns; c++)
-        out[c] = (x[c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c];
+        out[c] = (x[c] - stats[0]) * stats[1] * gamma[c] + beta[c];
 }
 
 int op_check_layer_norm(const struct lab_launch *launch, int64_t columns, struct lab_err *err) {
@@ -55,6 +62,17 @@ static void layer_norm_reference(const struct lab_launch *launch, const double *
                           out + r * columns);
 }
 
+static struct lab_tensor layer_norm_also(const struct lab_launch *launch) {
+    return lab_tensor_matrix(NULL, LAB_FP32, lab_tensor_rows(&launch->out), 2);
+}
+
+static void layer_norm_reference_also(const struct lab_launch *launch, const double *const *in,
+                                      double *also) {
+    int64_t columns = lab_tensor_columns(&launch->out);
+    for (int64_t r = 0; r < lab_tensor_rows(&launch->out); r++)
+        op_row_stats(in[0] + r * columns, launch->epsilon, columns, also + 2 * r);
+}
+
 const struct lab_op lab_op_layer_norm = {
     .name = "layer_norm",
     .help = "rows of mean 0 and variance 1, then scaled and shifted",
@@ -63,6 +81,8 @@ const struct lab_op lab_op_layer_norm = {
     .check = layer_norm_check,
     .flops = 8, /* mean 1; variance: subtract, square, add; subtract, scale, gamma, beta */
     .reference = layer_norm_reference,
+    .also = layer_norm_also,
+    .reference_also = layer_norm_reference_also,
     .example = normalize_example,
 };
 

@@ -28,8 +28,12 @@ struct lab_launch op_part(const struct lab_launch *launch, enum lab_op_id op);
 
 /* Definitions that fused ops share with the elementary one; `out` may be `x`. */
 double op_gelu(double x);
+double op_gelu_tanh(double x);
+double op_gelu_tanh_slope(double x);
 void op_layer_norm_row(const double *x, const double *gamma, const double *beta, double epsilon,
                        int64_t columns, double *out);
+/* A row's mean and 1/√(variance + epsilon). */
+void op_row_stats(const double *x, double epsilon, int64_t columns, double stats[2]);
 
 /* Inputs 0 to 2 are queries, keys and values, and the scale can be used. */
 int op_check_flash(const struct lab_launch *launch, struct lab_err *err);

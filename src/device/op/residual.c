@@ -2,6 +2,7 @@
  * residual.c: layer norm as a language model trains it: forward together with the sum of the
  * residual, and backward together with what flows past the layer.
  */
+#include "base/mem.h"
 #include "device/op/parts.h"
 
 #include <math.h>
@@ -87,7 +88,7 @@ const struct lab_op lab_op_residual_layer_norm = {
 /* --- backward --- */
 
 static struct lab_tensor backward_also(const struct lab_launch *launch) {
-    return lab_tensor_matrix(NULL, LAB_FP32, 2, lab_tensor_columns(&launch->out));
+    return lab_tensor_matrix(NULL, LAB_FP32, 3, lab_tensor_columns(&launch->out));
 }
 
 static int backward_check(const struct lab_launch *launch, struct lab_err *err) {
@@ -120,13 +121,16 @@ static void backward_reference(const struct lab_launch *launch, const double *co
 
 static void backward_reference_also(const struct lab_launch *launch, const double *const *in,
                                     double *also) {
-    int64_t columns = lab_tensor_columns(&launch->out);
-    for (int64_t c = 0; c < 2 * columns; c++)
+    int64_t columns = lab_tensor_columns(&launch->out), count = lab_tensor_count(&launch->out);
+    LAB_AUTO_FREE double *out = lab_mem_alloc((size_t)count, sizeof *out);
+    backward_reference(launch, in, out);
+    for (int64_t c = 0; c < 3 * columns; c++)
         also[c] = 0;
-    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++) {
+    for (int64_t i = 0; i < count; i++) {
         const double *stats = in[B_STATS] + i / columns * 2;
-        also[i % columns] += in[B_DERIVATIVE][i] * (in[B_X][i] - stats[0]) * stats[1];
-        also[columns + i % columns] += in[B_DERIVATIVE][i];
+        also[i % columns] += out[i];
+        also[columns + i % columns] += in[B_DERIVATIVE][i] * (in[B_X][i] - stats[0]) * stats[1];
+        also[2 * columns + i % columns] += in[B_DERIVATIVE][i];
     }
 }
 
@@ -154,8 +158,8 @@ const struct lab_op lab_op_layer_norm_backward = {
     .singles = 1u << B_STATS,
     .over = 1u << B_DERIVATIVE | 1u << B_RESIDUAL,
     .check = backward_check,
-    .flops = 16, /* normalise 2, gamma 1, two sums 3, the sums' parts 5, residual 1; gamma's and
-                    beta's sums 3, scale 1 */
+    .flops = 17, /* normalise 2, gamma 1, two sums 3, the sums' parts 5, residual 1; gamma's and
+                    beta's sums 3, scale 1, the output's sum 1 */
     .reference = backward_reference,
     .also = backward_also,
     .reference_also = backward_reference_also,

@@ -72,7 +72,9 @@ LAB_TEST(fused_ops_are_lowered_to_what_the_backend_has) {
             assert_null(lab_op_get(kept.items[i].op)->lower);
             assert_true(kept.items[i].cost.bytes_written > 0); /* completed */
         }
-        assert_ptr_equal(kept.items[kept.count - 1].out.data, launch.out.data);
+        /* the last one writes the output, or its last part */
+        int64_t last = (float *)kept.items[kept.count - 1].out.data - (float *)launch.out.data;
+        assert_in_range(last, 0, lab_tensor_count(&launch.out) - 1);
     }
     assert_true(fused >= 3);
     lab_mem_free(memory);

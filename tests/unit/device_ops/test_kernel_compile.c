@@ -36,6 +36,7 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_residual_layer_norm] = {768, 32, 1},
         [CUDA_KERNEL_layer_norm_backward] = {768, 32, 1, 12, 1},
         [CUDA_KERNEL_cross_entropy] = {512, 13},
+        [CUDA_KERNEL_embed_tokens_backward] = {768, 16, 1},
         [CUDA_KERNEL_softmax] = {32, 4, 2, 1, 0, 0},
         [CUDA_KERNEL_softmax_wide] = {512, 4, 1, 1, 0, 0, 4},
         [CUDA_KERNEL_attention] = {2},

@@ -153,7 +153,7 @@ static double slope(const struct lab_launch *launch, const double *const *in, co
 LAB_TEST(layer_norms_backward_is_its_derivative) {
     enum { ROWS = 5, COLUMNS = 7, COUNT = ROWS * COLUMNS };
     static double x[COUNT], past[COUNT], gamma[COLUMNS], beta[COLUMNS], d[2 * COUNT];
-    static double stats[2 * ROWS], sum[2 * COUNT], found[COUNT], also[2 * COLUMNS];
+    static double stats[2 * ROWS], sum[2 * COUNT], found[COUNT], also[3 * COLUMNS];
     const double *in[] = {x, gamma, beta, past}, *back[] = {sum, gamma, stats, d + COUNT, d};
     for (int i = 0; i < 2 * COUNT; i++)
         x[i % COUNT] = sin(i * 0.7), past[i % COUNT] = cos(i * 0.4), d[i] = cos(i * 0.3);
@@ -169,7 +169,7 @@ LAB_TEST(layer_norms_backward_is_its_derivative) {
     struct lab_launch backward = {.op = LAB_OP_LAYER_NORM_BACKWARD,
                                   .in = {m, v, matrix(ROWS, 2), m, m},
                                   .out = m,
-                                  .also = matrix(2, COLUMNS)};
+                                  .also = matrix(3, COLUMNS)};
     complete(&forward);
     complete(&backward);
     lab_op_get(forward.op)->reference(&forward, in, sum);
@@ -179,8 +179,8 @@ LAB_TEST(layer_norms_backward_is_its_derivative) {
     for (int i = 0; i < COUNT; i++)
         assert_true(fabs(slope(&forward, in, d, x, i) - found[i]) < 1e-6);
     for (int i = 0; i < COLUMNS; i++) {
-        assert_true(fabs(slope(&forward, in, d, gamma, i) - also[i]) < 1e-6);
-        assert_true(fabs(slope(&forward, in, d, beta, i) - also[COLUMNS + i]) < 1e-6);
+        assert_true(fabs(slope(&forward, in, d, gamma, i) - also[COLUMNS + i]) < 1e-6);
+        assert_true(fabs(slope(&forward, in, d, beta, i) - also[2 * COLUMNS + i]) < 1e-6);
     }
 }
 

@@ -45,8 +45,11 @@ bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype, int capability) {
     if (op == LAB_OP_MLP_FORWARD || op == LAB_OP_MLP_BACKWARD || op == LAB_OP_MLP_GRADIENT ||
         op == LAB_OP_ADAM || op == LAB_OP_MLP_STEP)
         return cuda_mlp_runs_in(dtype);
-    /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone */
-    return !(op == LAB_OP_GEMM_BIAS_GELU && dtype == LAB_FP32);
+    /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone, as are
+     * the digits of its tanh */
+    return !((op == LAB_OP_GEMM_BIAS_GELU || op == LAB_OP_GEMM_BIAS_GELU_TANH ||
+              op == LAB_OP_GEMM_GELU_TANH_BACKWARD) &&
+             dtype == LAB_FP32);
 }
 
 /* --- tensor maps --- */
@@ -109,6 +112,7 @@ static int plan_layer_norm(const struct lab_launch *launch, struct cuda_capacity
     bool is_long = columns > NORM_COLUMNS_MAX;
     *ret_call = call_of(launch, is_long ? CUDA_KERNEL_layer_norm_long : CUDA_KERNEL_layer_norm);
     add_inputs(ret_call, launch, 3);
+    add_pointer(ret_call, &launch->also);
     add_integer(ret_call, is_long ? columns : rows);
     add_float(ret_call, launch->epsilon);
     if (is_long)
@@ -235,6 +239,23 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
     case LAB_OP_GEMM_BIAS_GELU:
     case LAB_OP_GEMM_BIAS_ADD:
         return plan_gemm(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_GEMM_BIAS_GELU_TANH:
+    case LAB_OP_GEMM_GELU_TANH_BACKWARD:
+        /* cuBLASLt wants what stands before an activation in rows of whole vectors */
+        *ret_way = lab_tensor_columns(&launch->out) % 8 == 0 && are_aligned(launch, 3)
+                       ? CUDA_WAY_GEMM
+                       : CUDA_WAY_LOWER;
+        return 0;
+    case LAB_OP_COLUMN_SUM:
+    case LAB_OP_CLIP:
+        *ret_way = CUDA_WAY_PARTS;
+        return 0;
+    case LAB_OP_ACCUMULATE:
+        return plan_accumulate(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_EMBED_TOKENS:
+        return plan_embed_tokens(launch, capacity, ret_way, ret_call, err);
+    case LAB_OP_EMBED_TOKENS_BACKWARD:
+        return plan_embed_tokens_backward(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_LAYER_NORM:
         return plan_layer_norm(launch, capacity, ret_call, err);
     case LAB_OP_RESIDUAL_LAYER_NORM:
@@ -279,17 +300,24 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
 
 int cuda_plan_parts(const struct lab_launch *launch, struct cuda_capacity capacity, void *scratch,
                     struct cuda_part parts[CUDA_PARTS], int *ret_count, struct lab_err *err) {
+    cuda_parts_planner *planner = plan_mlp_batch_parts;
     if (launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD)
-        return plan_flash_attention_backward_parts(launch, capacity, scratch, parts, ret_count,
-                                                   err);
-    if (launch->op == LAB_OP_LAYER_NORM_BACKWARD)
-        return plan_layer_norm_backward_parts(launch, capacity, scratch, parts, ret_count, err);
-    return plan_mlp_batch_parts(launch, capacity, scratch, parts, ret_count, err);
+        planner = plan_flash_attention_backward_parts;
+    else if (launch->op == LAB_OP_LAYER_NORM_BACKWARD)
+        planner = plan_layer_norm_backward_parts;
+    else if (launch->op == LAB_OP_COLUMN_SUM)
+        planner = plan_column_sum_parts;
+    else if (launch->op == LAB_OP_CLIP)
+        planner = plan_clip_parts;
+    return planner(launch, capacity, scratch, parts, ret_count, err);
 }
 
 int64_t cuda_parts_bytes(const struct lab_launch *launch, struct cuda_capacity capacity) {
     if (launch->op == LAB_OP_FLASH_ATTENTION_BACKWARD)
         return flash_attention_backward_bytes(launch, capacity);
-    return launch->op == LAB_OP_LAYER_NORM_BACKWARD ? layer_norm_backward_bytes(launch, capacity)
-                                                    : mlp_batch_bytes(launch);
+    if (launch->op == LAB_OP_LAYER_NORM_BACKWARD)
+        return layer_norm_backward_bytes(launch, capacity);
+    if (launch->op == LAB_OP_COLUMN_SUM || launch->op == LAB_OP_CLIP)
+        return gradient_bytes(launch, capacity);
+    return mlp_batch_bytes(launch);
 }

@@ -26,8 +26,8 @@
     X(gelu, "elementwise.cu", FROM_80, ANY, "ppl", NULL)                                           \
     X(gelu_tanh, "elementwise.cu", FROM_80, ANY, "ppl", NULL)                                      \
     X(gelu_tanh_backward, "elementwise.cu", FROM_80, ANY, "pppl", NULL)                            \
-    X(layer_norm, "layer_norm.cu", FROM_80, ANY, "pppplf", "COLUMNS", "THREADS", "VECTOR")         \
-    X(layer_norm_long, "layer_norm.cu", FROM_80, ANY, "ppppif", NULL)                              \
+    X(layer_norm, "layer_norm.cu", FROM_80, ANY, "ppppplf", "COLUMNS", "THREADS", "VECTOR")        \
+    X(layer_norm_long, "layer_norm.cu", FROM_80, ANY, "pppppif", NULL)                             \
     X(patchify_layer_norm, "layer_norm.cu", FROM_80, ANY, "pppplfii", "COLUMNS", "THREADS",        \
       "VECTOR", "CHANNELS", "PATCH")                                                               \
     X(layer_norm_embed, "layer_norm.cu", FROM_80, ANY, "pppppplfi", "COLUMNS", "THREADS",          \
@@ -39,6 +39,13 @@
     X(layer_norm_backward_sums, "layer_norm_backward.cu", FROM_80, SINGLE, "ppii", NULL)           \
     X(cross_entropy, "cross_entropy.cu", FROM_80, ANY, "ppppiif", "THREADS", "PIECES")             \
     X(cross_entropy_long, "cross_entropy.cu", FROM_80, ANY, "ppppiif", NULL)                       \
+    X(embed_tokens, "tokens.cu", FROM_80, ANY, "ppppiii", NULL)                                    \
+    X(embed_tokens_backward, "tokens.cu", FROM_80, ANY, "ppppli", "COLUMNS", "TOKENS", "VECTOR")   \
+    X(column_sum, "gradient.cu", FROM_80, ANY, "ppppliif", NULL)                                   \
+    X(column_sum_finish, "gradient.cu", FROM_80, ANY, "pppiif", NULL)                              \
+    X(accumulate, "gradient.cu", FROM_80, ANY, "ppplf", NULL)                                      \
+    X(square_sum, "gradient.cu", FROM_80, ANY, "ppl", NULL)                                        \
+    X(clip, "gradient.cu", FROM_80, ANY, "ppppif", NULL)                                           \
     X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",        \
       "AHEAD", "PAST")                                                                             \
     X(softmax_wide, "softmax.cu", FROM_90, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",   \

@@ -18,6 +18,7 @@ typedef int cuda_planner(const struct lab_launch *launch, struct cuda_capacity c
 cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
 cuda_planner plan_flash_attention_backward, plan_layer_norm_backward;
 cuda_planner plan_residual_layer_norm, plan_cross_entropy, plan_adamw;
+cuda_planner plan_embed_tokens, plan_embed_tokens_backward, plan_accumulate;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
@@ -36,7 +37,8 @@ typedef int cuda_parts_planner(const struct lab_launch *launch, struct cuda_capa
                                void *scratch, struct cuda_part parts[CUDA_PARTS], int *ret_count,
                                struct lab_err *err);
 cuda_parts_planner plan_mlp_batch_parts, plan_flash_attention_backward_parts;
-cuda_parts_planner plan_layer_norm_backward_parts;
+cuda_parts_planner plan_layer_norm_backward_parts, plan_column_sum_parts, plan_clip_parts;
+int64_t gradient_bytes(const struct lab_launch *launch, struct cuda_capacity capacity);
 int64_t mlp_batch_bytes(const struct lab_launch *launch);
 int64_t layer_norm_backward_bytes(const struct lab_launch *launch, struct cuda_capacity capacity);
 int64_t flash_attention_backward_bytes(const struct lab_launch *launch,

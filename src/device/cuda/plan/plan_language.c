@@ -72,7 +72,7 @@ int plan_layer_norm_backward(const struct lab_launch *launch, struct cuda_capaci
 
 int64_t layer_norm_backward_bytes(const struct lab_launch *launch, struct cuda_capacity capacity) {
     int64_t columns = lab_tensor_columns(&launch->out);
-    return crew_of(launch, capacity).blocks * 2 * columns * (int64_t)sizeof(float);
+    return crew_of(launch, capacity).blocks * 3 * columns * (int64_t)sizeof(float);
 }
 
 int plan_layer_norm_backward_parts(const struct lab_launch *launch, struct cuda_capacity capacity,
@@ -98,9 +98,9 @@ int plan_layer_norm_backward_parts(const struct lab_launch *launch, struct cuda_
     sums->variant.dtype = LAB_FP32; /* whatever the matrix has */
     add_integer(sums, (int64_t)(uintptr_t)scratch);
     add_pointer(sums, &launch->also);
-    add_integer(sums, 2 * columns);
+    add_integer(sums, 3 * columns);
     add_integer(sums, crew.blocks);
-    return set_blocks(sums, quotient_up(2 * columns, 32), 256, err);
+    return set_blocks(sums, quotient_up(3 * columns, 32), 256, err);
 }
 
 /* --- cross-entropy --- */
