@@ -26,6 +26,9 @@ static const struct {
     {"flash_attention_v2", {"batch=1", "heads=1", "seq=130", "head_dim=96", "config=default"}},
     {"gemm", {"m=33", "n=17", "k=65", "config='tile_m=64,tile_n=64'"}},
     {"gemm", {"m=1024", "n=512", "k=1024"}}, /* more than is checked */
+    {"gpt2",
+     {"dtype=fp32", "depth=1", "width=64", "heads=1", "seq=3", "vocab=20", "batch_size=1",
+      "accumulation=2"}},
     {"memcpy", {"size=100003", "direction=h2d"}},
     {"memcpy", {"size=100003", "direction=d2h", "memory=pageable"}},
     {"memcpy", {"size=1MiB", "direction=both"}},

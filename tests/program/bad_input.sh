@@ -67,7 +67,7 @@ mistake "num_samples and --iterations" bench vit num_samples=10 --iterations 2
 # whatever is typed comes back on one line that still names what is right
 long=$(printf 'a%.0s' {1..10000})
 mistake "^gpulab: unknown command 'aaa.*bench, .*completion, devices, .*help.* or watch\$" "$long"
-mistake "^gpulab: unknown workload 'aaa.*gemm, memcpy.* vit\$" bench "$long"
+mistake "^gpulab: unknown workload 'aaa.*gemm, gpt2, memcpy.* vit\$" bench "$long"
 mistake "begins with .*auto\$" bench null --device "$long"
 mistake "aaa: (File name too long|No such file)" devices --topology "$long"
 mistake "unknown option '--aaa.*; there are --repeat, " bench null "--$long"

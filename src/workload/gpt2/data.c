@@ -1,0 +1,171 @@
+/*
+ * data.c: what is learnt from, and from where. A file is llm.c's (256 header words of 32 bits, of
+ * which the first three are magic, version and count) or nanoGPT's (no header); behind that both
+ * hold tokens of 16 bits. Without one, tokens are drawn by counter: frequencies fall as 1/rank, as
+ * words' do, and half of the tokens follow from the one before, so that there is something to
+ * learn.
+ */
+#include "workload/gpt2/gpt2.h"
+
+#include "base/file/file.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FILE_BYTES_MAX ((size_t)16 << 30)
+#define MAGIC          20240520
+#define HEADER_BYTES   1024
+
+/* --- files --- */
+
+static int find_tokens(const char *path, const char *bytes, size_t length, struct gpt2_data *data,
+                       struct lab_err *err) {
+    int32_t header[3] = {0};
+    size_t start = 0;
+    if (length >= HEADER_BYTES)
+        memcpy(header, bytes, sizeof header);
+    if (header[0] == MAGIC) {
+        start = HEADER_BYTES;
+        int64_t found = (int64_t)((length - start) / sizeof(uint16_t));
+        if (header[1] != 1)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "data=%s: version %d of llm.c's format, must be 1", path,
+                               (int)header[1]);
+        if (header[2] < 0 || found < header[2])
+            return lab_err_set(err, LAB_ERR_USER,
+                               "data=%s: cut short, %lld of the %d tokens that its header names",
+                               path, (long long)found, (int)header[2]);
+    } else if (length % sizeof(uint16_t)) {
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: cut short, %zu bytes aren't whole tokens of 2", path, length);
+    }
+    data->tokens = (const uint16_t *)(const void *)(bytes + start); /* start is even */
+    data->count = header[0] == MAGIC ? header[2] : (int64_t)((length - start) / sizeof(uint16_t));
+    return 0;
+}
+
+static int check_tokens(const struct gpt2_config *config, const struct gpt2_data *data,
+                        struct lab_err *err) {
+    int64_t needed = config->batch_size * config->seq + 1;
+    if (data->count < needed)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: %lld tokens, a batch of %lld sequences of %lld needs %lld",
+                           config->data, (long long)data->count, (long long)config->batch_size,
+                           (long long)config->seq, (long long)needed);
+    for (int64_t i = 0; i < data->count; i++)
+        if (data->tokens[i] >= config->vocab)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "data=%s: token %lld is %d, must be below vocab=%lld", config->data,
+                               (long long)i, data->tokens[i], (long long)config->vocab);
+    return 0;
+}
+
+int gpt2_data_open(const struct gpt2_config *config, uint64_t seed, struct gpt2_data *ret_data,
+                   struct lab_err *err) {
+    struct gpt2_data data = {.seed = seed, .vocab = config->vocab};
+    char *bytes = NULL;
+    size_t length = 0;
+    lab_arena_init(&data.arena);
+    if (config->data &&
+        (lab_file_read(config->data, FILE_BYTES_MAX, &data.arena, &bytes, &length, err) ||
+         find_tokens(config->data, bytes, length, &data, err) ||
+         check_tokens(config, &data, err))) {
+        lab_arena_release(&data.arena);
+        return -1;
+    }
+    *ret_data = data;
+    return 0;
+}
+
+void gpt2_data_close(struct gpt2_data *data) {
+    lab_arena_release(&data->arena);
+    *data = (struct gpt2_data){0};
+}
+
+/* --- by chance --- */
+
+enum { RANKS, FOLLOWS, WEIGHTS }; /* streams of random numbers, isolated from each other */
+
+static uint64_t stream(uint64_t seed, int which) {
+    return lab_random_bits(seed, (uint64_t)which);
+}
+
+/* Log-uniform: rank k has a share of about 1/k. */
+static int64_t draw(const struct gpt2_data *data, int64_t index) {
+    double u = lab_random_uniform(stream(data->seed, RANKS), (uint64_t)index);
+    int64_t token = (int64_t)exp(u * log((double)data->vocab + 1)) - 1;
+    return token < data->vocab ? token : data->vocab - 1;
+}
+
+static int64_t token_at(const struct gpt2_data *data, int64_t index) {
+    bool follows = index > 0 && lab_random_bits(stream(data->seed, FOLLOWS), (uint64_t)index) & 1;
+    return follows ? (draw(data, index - 1) * 31 + 7) % data->vocab : draw(data, index);
+}
+
+void gpt2_data_read(const struct gpt2_data *data, const struct gpt2_shape *shape, int64_t index,
+                    float *ret_tokens, float *ret_targets) {
+    int64_t batches = data->tokens ? (data->count - 1) / shape->rows : index + 1;
+    int64_t first = index % batches * shape->rows;
+    for (int64_t i = 0; i <= shape->rows; i++) {
+        float token =
+            data->tokens ? (float)data->tokens[first + i] : (float)token_at(data, first + i);
+        if (i < shape->rows)
+            ret_tokens[i] = token;
+        if (i > 0)
+            ret_targets[i - 1] = token;
+    }
+}
+
+/* --- parameters: GPT-2's deviations, from uniform numbers --- */
+
+#define DEVIATION 0.02
+
+/* What number `at` of the vector is drawn within; 0 = it is set: the norms' factors to 1. */
+static double limit_of(const struct gpt2_shape *s, int64_t at) {
+    int64_t square = s->width * s->width;
+    if (at >= s->biases_at || (at >= s->vocab * s->width && at < s->positions_at))
+        return 0; /* biases, norms, and rows that pad the table */
+    int64_t inside = at < s->linear_at ? 0 : (at - s->linear_at) / square % GPT2_LINEAR;
+    bool ends = inside == 3 || inside >= 8; /* layers that add to the residual stream */
+    return DEVIATION * sqrt(3) / (ends ? sqrt(2.0 * (double)s->depth) : 1);
+}
+
+void gpt2_initial_source(const void *state, int64_t first, int64_t count, float *out) {
+    const struct gpt2_initial *initial = state;
+    const struct gpt2_shape *s = initial->shape;
+    uint64_t seed = stream(initial->seed, WEIGHTS);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = first + i;
+        bool is_factor = at >= s->norms_at && at < s->parameters &&
+                         (at - s->norms_at) / s->width % GPT2_NORM == 0;
+        double limit = at < s->parameters ? limit_of(s, at) : 0;
+        out[i] = is_factor   ? 1
+                 : limit > 0 ? (float)limit * lab_random_symmetric(seed, (uint64_t)at)
+                             : 0;
+    }
+}
+
+/* --- the schedule --- */
+
+double gpt2_rate(const struct gpt2_config *config, int64_t step) {
+    double rate = config->lr, least = config->lr * config->min_lr;
+    if (step < config->warmup)
+        return rate * (double)(step + 1) / (double)config->warmup;
+    if (config->steps <= config->warmup)
+        return rate;
+    double done = (double)(step - config->warmup) / (double)(config->steps - config->warmup);
+    return least + 0.5 * (rate - least) * (1 + cos(M_PI * fmin(1, done)));
+}
+
+void gpt2_control(const struct gpt2_config *config, int64_t step,
+                  float ret_control[LAB_ADAMW_CONTROLS]) {
+    bool is_sgd = gpt2_is_sgd(config);
+    double t = (double)(step + 1);
+    ret_control[LAB_ADAMW_RATE] = (float)gpt2_rate(config, step);
+    ret_control[LAB_ADAMW_SCALE] = 1;
+    ret_control[LAB_ADAMW_BIAS1] = (float)(1 / (1 - pow(config->beta1, is_sgd ? 1 : t)));
+    ret_control[LAB_ADAMW_BIAS2] = is_sgd ? 0 : (float)(1 / (1 - pow(config->beta2, t)));
+    ret_control[LAB_ADAMW_THRESHOLD] = (float)config->prune;
+    ret_control[LAB_ADAMW_NORM] = 0;
+}

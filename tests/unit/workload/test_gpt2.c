@@ -1,0 +1,284 @@
+/*
+ * The gpt2 workload on a CPU device: that its launches are a loss and its derivative, that training
+ * follows double precision and learns, what files of tokens it takes, and what it refuses.
+ */
+#include "base/file/file.h"
+#include "base/random.h"
+#include "unit/workload/on_cpu.h"
+#include "workload/gpt2/gpt2.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const struct lab_workload lab_workload_gpt2;
+
+#define TINY                                                                                       \
+    "dtype=fp32", "depth=2", "width=64", "heads=1", "seq=5", "positions=7", "vocab=11",            \
+        "batch_size=2"
+
+static int cpu_open(void **state) {
+    static struct on_cpu cpu;
+    on_cpu_open(&cpu);
+    *state = &cpu;
+    return 0;
+}
+
+static int cpu_close(void **state) {
+    on_cpu_close(*state);
+    return 0;
+}
+
+/* --- the gradient, by differences --- */
+
+static double loss_of(struct gpt2_reference *r) {
+    const struct gpt2_model *m = &r->training->model;
+    double sum = 0;
+    gpt2_reference_run(r, &r->training->first);
+    for (int64_t i = 0; i < m->shape.rows; i++)
+        sum += r->singles[m->memory.losses + i];
+    return sum / (double)(m->shape.rows * m->shape.accumulation);
+}
+
+static double *zeros(struct on_cpu *cpu, int64_t count) {
+    return lab_arena_alloc(&cpu->arena, (size_t)count, sizeof(double));
+}
+
+/* Parameters of some size everywhere, and tokens. */
+static struct gpt2_reference reference_of(struct on_cpu *cpu, const struct gpt2_training *t) {
+    const struct gpt2_shape *s = &t->model.shape;
+    const struct gpt2_memory *m = &t->model.memory;
+    float tokens[2][64];
+    struct gpt2_reference r = {t, zeros(cpu, m->values), zeros(cpu, m->singles),
+                               zeros(cpu, m->values)};
+    for (int64_t i = 0; i < s->parameters; i++)
+        r.values[i] = 0.3 * (double)lab_random_symmetric(3, (uint64_t)i) +
+                      (i >= s->norms_at && (i - s->norms_at) / s->width % GPT2_NORM == 0);
+    gpt2_data_read(&t->data, s, 0, tokens[0], tokens[1]);
+    for (int64_t i = 0; i < s->rows; i++) {
+        r.singles[m->tokens + i] = (double)tokens[0][i];
+        r.singles[m->targets + i] = (double)tokens[1][i];
+    }
+    return r;
+}
+
+LAB_TEST(the_gradient_is_the_derivative_of_the_loss) {
+    struct gpt2_training *t =
+        on_cpu_start(*state, &lab_workload_gpt2, WORDS(TINY, "accumulation=2", "recompute=gelu"));
+    const struct gpt2_shape *s = &t->model.shape;
+    struct gpt2_reference r = reference_of(*state, t);
+    int64_t square = s->width * s->width, linear = s->linear_at + GPT2_LINEAR * square;
+    int64_t biases = s->biases_at + GPT2_BIASES * s->width;
+    /* the table by embedding and head, positions; then q, k, v, projection, up and down of the
+     * second block, their biases, and norms */
+    const int64_t places[] = {0,
+                              7 * s->width + 3,
+                              s->positions_at + 4 * s->width + 1,
+                              linear + 17,
+                              linear + square + 700,
+                              linear + 2 * square + 9,
+                              linear + 3 * square + 33,
+                              linear + 6 * square + 5,
+                              linear + 10 * square + 1,
+                              biases + 3,
+                              biases + 2 * s->width + 6,
+                              biases + 3 * s->width + 2,
+                              biases + 5 * s->width,
+                              biases + 6 * s->width + 7,
+                              s->norms_at + 5,
+                              s->norms_at + 2 * s->width + 1,
+                              s->norms_at + 5 * s->width + 1,
+                              s->norms_at + 6 * s->width + 4,
+                              s->norms_at + 13 * s->width + 2};
+    double size = 0;
+    loss_of(&r);
+    double *gradient = zeros(*state, s->parameters);
+    for (int64_t i = 0; i < s->parameters; i++) {
+        gradient[i] = r.values[t->model.memory.gradient + i];
+        size = fmax(size, fabs(gradient[i]));
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        double *p = &r.values[places[i]], keep = *p, h = 1e-4;
+        *p = keep + h;
+        double above = loss_of(&r);
+        *p = keep - h;
+        double below = loss_of(&r), found = (above - below) / (2 * h);
+        *p = keep;
+        if (!(fabs(found - gradient[places[i]]) <= 1e-6 * size))
+            fail_msg("parameter %lld: gradient %g, by differences %g", (long long)places[i],
+                     gradient[places[i]], found);
+    }
+    gpt2_close(t);
+}
+
+/* --- training --- */
+
+static double loss_after(struct gpt2_training *t, int steps) {
+    struct lab_iteration records[64];
+    ASSERT_OK(gpt2_run(t, steps, records, err));
+    const float *told = (const float *)t->told.data + (int64_t)(steps - 1) * GPT2_TOLD;
+    return (double)told[GPT2_LOSS] / (double)(t->model.shape.rows * t->model.shape.accumulation);
+}
+
+LAB_TEST(training_learns_and_is_the_same_each_time) {
+    static const char *const ways[][2] = {{"compile_model=true", "recompute=none"},
+                                          {"compile_model=false", "recompute=gelu"}};
+    double found[2];
+    for (int i = 0; i < 2; i++) {
+        struct gpt2_training *t = on_cpu_start(
+            *state, &lab_workload_gpt2, WORDS(TINY, "lr=0.01", "warmup=2", ways[i][0], ways[i][1]));
+        double first = loss_after(t, 1);
+        assert_true(fabs(first - log(11)) < 0.2);
+        loss_after(t, 20);
+        found[i] = loss_after(t, 40);
+        assert_true(found[i] < first - 0.2);
+        gpt2_close(t);
+    }
+    assert_true(found[0] == found[1]);
+}
+
+LAB_TEST(sgd_steps_along_the_gradient_and_its_momentum) {
+    struct gpt2_training *t = on_cpu_start(
+        *state, &lab_workload_gpt2,
+        WORDS(TINY, "optimizer=sgd", "lr=0.5", "grad_clip=0", "weight_decay=0", "beta1=0.5"));
+    int64_t count = t->model.shape.parameters;
+    float *momentum = lab_mem_alloc((size_t)count, sizeof *momentum);
+    float *before = lab_mem_alloc((size_t)count, sizeof *before);
+    const float *now = t->values.data, *gradient = now + t->model.memory.gradient;
+    memcpy(before, now, (size_t)count * sizeof *before); /* a CPU's memory is the program's */
+    for (int step = 0; step < 3; step++) {
+        loss_after(t, 1);
+        for (int64_t i = 0; i < count; i++) {
+            momentum[i] = 0.5f * momentum[i] + gradient[i];
+            before[i] -= 0.5f * momentum[i];
+            assert_true(fabsf(before[i] - now[i]) < 1e-5f);
+        }
+    }
+    lab_mem_free(momentum);
+    lab_mem_free(before);
+    gpt2_close(t);
+}
+
+/* Two micro-steps of one sequence are one of two: rounding apart. */
+LAB_TEST(accumulated_gradients_are_those_of_the_whole_batch) {
+    double found[2];
+    for (int i = 0; i < 2; i++) {
+        struct gpt2_training *t = on_cpu_start(*state, &lab_workload_gpt2,
+                                               WORDS(TINY, i ? "batch_size=1" : "batch_size=2",
+                                                     i ? "accumulation=2" : "accumulation=1"));
+        found[i] = loss_after(t, 8);
+        gpt2_close(t);
+    }
+    assert_true(fabs(found[0] - found[1]) < 1e-4 * found[0]);
+}
+
+LAB_TEST(rates_rise_and_fall) {
+    const struct gpt2_config *config = on_cpu_configure(
+        *state, &lab_workload_gpt2, WORDS("lr=1", "warmup=4", "steps=12", "min_lr=0.1"));
+    static const double rates[] = {0.25, 0.5, 0.75, 1, 1};
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(gpt2_rate(config, i) - rates[i]) < 1e-12);
+    assert_true(fabs(gpt2_rate(config, 8) - 0.55) < 1e-12);
+    assert_true(fabs(gpt2_rate(config, 12) - 0.1) < 1e-12);
+    assert_true(fabs(gpt2_rate(config, 1000) - 0.1) < 1e-12);
+}
+
+/* --- files --- */
+
+static const char *write_file(struct on_cpu *cpu, const void *bytes, size_t length) {
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_file_write_atomic("test_gpt2.bin", bytes, length, &err))
+        fail_msg("%s", err.text);
+    return lab_arena_printf(&cpu->arena, "data=test_gpt2.bin");
+}
+
+LAB_TEST(files_of_both_kinds_are_read) {
+    uint16_t tokens[40];
+    struct {
+        int32_t header[256];
+        uint16_t tokens[40];
+    } llmc = {.header = {20240520, 1, 40}};
+    for (int i = 0; i < 40; i++)
+        llmc.tokens[i] = tokens[i] = (uint16_t)(i % 11);
+    for (int kind = 0; kind < 2; kind++) {
+        const char *word = kind ? write_file(*state, &llmc, sizeof llmc)
+                                : write_file(*state, tokens, sizeof tokens);
+        struct gpt2_training *t = on_cpu_start(*state, &lab_workload_gpt2, WORDS(TINY, word));
+        float read[2][10];
+        assert_int_equal(t->data.count, 40);
+        gpt2_data_read(&t->data, &t->model.shape, 4, read[0], read[1]); /* of three batches */
+        for (int i = 0; i < 10; i++) {
+            assert_true(read[0][i] == (float)((10 + i) % 11));
+            assert_true(read[1][i] == (float)((11 + i) % 11));
+        }
+        gpt2_close(t);
+    }
+    remove("test_gpt2.bin");
+}
+
+LAB_TEST(bad_files_are_one_clear_line) {
+    struct {
+        int32_t header[256];
+        uint16_t tokens[40];
+    } llmc = {.header = {20240520, 1, 41}};
+    uint16_t high[40] = {[3] = 11};
+    const struct {
+        const void *bytes;
+        size_t length;
+        const char *text;
+    } cases[] = {
+        {&llmc, sizeof llmc, "cut short, 40 of the 41 tokens"},
+        {high, sizeof high - 1, "cut short, 79 bytes aren't whole tokens"},
+        {high, sizeof high, "token 3 is 11, must be below vocab=11"},
+        {high, 20, "10 tokens, a batch of 2 sequences of 5 needs 11"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = write_file(*state, cases[i].bytes, cases[i].length);
+        void *config = on_cpu_configure(*state, &lab_workload_gpt2, WORDS(TINY, word));
+        void *training = NULL;
+        struct on_cpu *cpu = *state;
+        ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER, cases[i].text);
+    }
+    remove("test_gpt2.bin");
+}
+
+LAB_TEST(sizes_that_do_not_fit_are_refused) {
+    static const struct {
+        const char *words[3], *text;
+    } cases[] = {{{"seq=1025"}, "the position table ends at positions=1024"},
+                 {{"heads=7"}, "heads must have 64 or 128 elements each"},
+                 {{"width=12288", "heads=96", "batch_size=65536"}, "make depth, width"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct on_cpu *cpu = *state;
+        void *config = lab_workload_config(&lab_workload_gpt2, &cpu->arena);
+        for (int j = 0; j < 3 && cases[i].words[j]; j++)
+            ASSERT_OK(lab_options_set_word(lab_workload_gpt2.options, config, &cpu->arena,
+                                           cases[i].words[j], err));
+        ASSERT_FAILS(lab_workload_gpt2.check(config, err), LAB_ERR_USER, cases[i].text);
+    }
+}
+
+/* Each call that can fail does so once: an error, and nothing stays open. */
+LAB_TEST(failures_lose_nothing) {
+    struct on_cpu *cpu = *state;
+    const void *config =
+        on_cpu_configure(cpu, &lab_workload_gpt2, WORDS(TINY, "depth=1", "sync_frequency=1"));
+    int failed = 0;
+    for (int at = 0; at < 1000; at += at < 12 ? 1 : 7) {
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_iteration record;
+        void *training = NULL;
+        faulty_begin(cpu->device, at, -1);
+        int status =
+            gpt2_open(config, &cpu->rank, &training, &err) || gpt2_run(training, 1, &record, &err);
+        faulty_end(cpu->device);
+        gpt2_close(training);
+        if (!status)
+            break;
+        assert_int_equal(err.code, LAB_ERR_MEMORY);
+        failed++;
+    }
+    assert_true(failed > 12);
+}
+
+const struct lab_test_program lab_test_program = {.set_up = cpu_open, .tear_down = cpu_close};
