@@ -1,0 +1,277 @@
+/* campaign_decide.c: what becomes of each phase, from what was found, and when each study runs. */
+#include "campaign/campaign_internal.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+const char *const lab_campaign_state_names[] = {"waits",   "ready",   "runs",   "done",
+                                                "skipped", "stopped", "blocked"};
+
+bool lab_campaign_has_ended(const struct lab_campaign_found *found) {
+    return found->begun && !found->again && found->done + found->failed >= found->planned;
+}
+
+struct campaign_counts campaign_count(const struct lab_campaign *campaign, int phase,
+                                      const struct lab_campaign_known *known) {
+    const struct lab_campaign_phase *own = &campaign->phases[phase];
+    struct campaign_counts sum = {.ended = true};
+    for (int i = 0; i < own->study_count; i++) {
+        const struct lab_campaign_found *found = &known->studies[own->first_study + i];
+        sum.planned += found->planned;
+        sum.done += found->done;
+        sum.failed += found->again ? 0 : found->failed; /* these are tried again */
+        sum.invalid += found->invalid;
+        sum.begun |= found->begun;
+        sum.ended &= lab_campaign_has_ended(found);
+    }
+    return sum;
+}
+
+/* --- gates --- */
+
+/* Why the phase is stopped; NULL = it isn't. `planned` runs count, so that a phase that can't reach
+ * its share any more is stopped at once. */
+static const char *find_fault(const struct lab_campaign *campaign,
+                              const struct lab_campaign_phase *phase,
+                              const struct campaign_counts *counts, struct lab_arena *arena) {
+    double most = campaign->failures_most;
+    if (phase->gate.success > 0 && (most == 0 || 1 - phase->gate.success < most))
+        most = 1 - phase->gate.success;
+    double failed = counts->planned ? (double)counts->failed / counts->planned : 0;
+    if (counts->ended && counts->planned > 0 && counts->done == 0)
+        return lab_arena_printf(arena, "all %d runs failed", counts->planned);
+    if ((campaign->failures_most > 0 || phase->gate.success > 0) && failed > most + 1e-12)
+        return lab_arena_printf(arena, "%d of %d runs failed (%.1f%%, at most %.3g%% may)",
+                                counts->failed, counts->planned, 100 * failed, 100 * most);
+    double valid = counts->done ? 1 - (double)counts->invalid / counts->done : 1;
+    if (counts->ended && valid < phase->gate.valid)
+        return lab_arena_printf(arena, "%.1f%% of its results are valid, at least %.3g%% must be",
+                                100 * valid, 100 * phase->gate.valid);
+    return NULL;
+}
+
+/* --- states --- */
+
+static const char *name_of(const struct lab_campaign *campaign, int phase) {
+    return campaign->phases[phase].name;
+}
+
+/* By the phases before it; READY = they have ended. */
+static struct lab_campaign_status by_those_before(const struct lab_campaign *campaign, int phase,
+                                                  const struct lab_campaign_status *statuses,
+                                                  struct lab_arena *arena) {
+    const struct lab_campaign_phase *own = &campaign->phases[phase];
+    struct lab_campaign_status status = {LAB_CAMPAIGN_READY, NULL};
+    for (int i = 0; i < own->after_count; i++) {
+        enum lab_campaign_state state = statuses[own->after[i]].state;
+        if (state == LAB_CAMPAIGN_STOPPED || state == LAB_CAMPAIGN_BLOCKED)
+            return (struct lab_campaign_status){
+                LAB_CAMPAIGN_BLOCKED,
+                lab_arena_printf(arena, "phase %s %s", name_of(campaign, own->after[i]),
+                                 state == LAB_CAMPAIGN_STOPPED ? "was stopped" : "is blocked")};
+        if (state < LAB_CAMPAIGN_DONE && status.state == LAB_CAMPAIGN_READY)
+            status = (struct lab_campaign_status){
+                LAB_CAMPAIGN_WAITS,
+                lab_arena_printf(arena, "for phase %s", name_of(campaign, own->after[i]))};
+    }
+    return status;
+}
+
+static struct lab_campaign_status decide_one(const struct lab_campaign *campaign, int phase,
+                                             const struct lab_campaign_known *known,
+                                             const struct lab_campaign_status *statuses,
+                                             struct lab_arena *arena) {
+    const struct lab_campaign_phase *own = &campaign->phases[phase];
+    struct campaign_counts counts = campaign_count(campaign, phase, known);
+    const char *why = NULL;
+    if (counts.begun) {
+        const char *fault = find_fault(campaign, own, &counts, arena);
+        if (fault)
+            return (struct lab_campaign_status){LAB_CAMPAIGN_STOPPED, fault};
+        return (struct lab_campaign_status){counts.ended ? LAB_CAMPAIGN_DONE : LAB_CAMPAIGN_RUNS,
+                                            NULL};
+    }
+    struct lab_campaign_status status = by_those_before(campaign, phase, statuses, arena);
+    if (status.state != LAB_CAMPAIGN_READY || !own->when)
+        return status;
+    enum lab_campaign_truth truth =
+        lab_campaign_judge(campaign, own->when, phase, known, arena, &why);
+    if (truth == LAB_CAMPAIGN_FALSE)
+        status.state = LAB_CAMPAIGN_SKIPPED;
+    status.why =
+        lab_arena_printf(arena,
+                         truth == LAB_CAMPAIGN_UNKNOWN ? "'%s' is undecided, so it runs (%s)"
+                         : truth == LAB_CAMPAIGN_TRUE  ? "'%s' holds (%s)"
+                                                       : "'%s' doesn't hold (%s)",
+                         own->when_text, why);
+    return status;
+}
+
+/* Phases that have not begun and whose studies were dropped for lack of room. */
+static void apply_budget(const struct lab_campaign *campaign,
+                         const struct lab_campaign_known *known, struct lab_arena *arena,
+                         struct lab_campaign_status *statuses) {
+    struct lab_campaign_schedule schedule;
+    if ((campaign->budget_s <= 0 && campaign->budget_bytes <= 0) ||
+        lab_campaign_make_schedule(campaign, known, arena, &schedule, NULL) < 0)
+        return;
+    for (int i = 0; i < schedule.slot_count; i++) {
+        struct lab_campaign_status *status = &statuses[schedule.slots[i].phase];
+        if (schedule.slots[i].dropped && status->state <= LAB_CAMPAIGN_READY)
+            *status =
+                (struct lab_campaign_status){LAB_CAMPAIGN_SKIPPED, "the budget has no room for it"};
+    }
+}
+
+const struct lab_campaign_status *lab_campaign_decide(const struct lab_campaign *campaign,
+                                                      const struct lab_campaign_known *known,
+                                                      struct lab_arena *arena) {
+    struct lab_campaign_status *statuses =
+        lab_arena_alloc(arena, (size_t)campaign->phase_count + 1, sizeof *statuses);
+    for (int i = 0; i < campaign->phase_count; i++) {
+        int phase = campaign->order[i];
+        statuses[phase] = decide_one(campaign, phase, known, statuses, arena);
+    }
+    apply_budget(campaign, known, arena, statuses);
+    return statuses;
+}
+
+int lab_campaign_next(const struct lab_campaign *campaign,
+                      const struct lab_campaign_status *statuses) {
+    static const enum lab_campaign_state wanted[] = {LAB_CAMPAIGN_RUNS, LAB_CAMPAIGN_READY};
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < campaign->phase_count; i++)
+            if (statuses[campaign->order[i]].state == wanted[w])
+                return campaign->order[i];
+    return -1;
+}
+
+/* --- the schedule --- */
+
+struct cost { /* of a phase, done and left */
+    double seconds;
+    int64_t bytes;
+    bool begun, dropped;
+};
+
+static double study_seconds(const struct lab_campaign_found *found) {
+    double left = lab_campaign_has_ended(found) ? 0 : found->expected_s;
+    return (found->begun && !isnan(found->taken_s) ? found->taken_s : 0) + left;
+}
+
+static int64_t study_bytes(const struct lab_campaign_found *found) {
+    return found->begun && found->bytes > found->expected_bytes ? found->bytes
+                                                                : found->expected_bytes;
+}
+
+static struct cost *find_costs(const struct lab_campaign *campaign,
+                               const struct lab_campaign_known *known, struct lab_arena *arena) {
+    struct cost *costs = lab_arena_alloc(arena, (size_t)campaign->phase_count + 1, sizeof *costs);
+    for (int p = 0; p < campaign->phase_count; p++)
+        for (int s = 0; s < campaign->phases[p].study_count; s++) {
+            const struct lab_campaign_found *found =
+                &known->studies[campaign->phases[p].first_study + s];
+            double seconds = study_seconds(found);
+            costs[p].seconds += isnan(seconds) ? 0 : seconds;
+            costs[p].bytes += study_bytes(found);
+            costs[p].begun |= found->begun;
+        }
+    return costs;
+}
+
+/* The phase to drop next: -1 = none can be. The first one that runs never is. */
+static int find_least(const struct lab_campaign *campaign, const struct cost *costs,
+                      const bool *needed) {
+    int least = -1;
+    for (int i = 1; i < campaign->phase_count; i++) {
+        int phase = campaign->order[i];
+        if (costs[phase].begun || costs[phase].dropped || needed[phase])
+            continue;
+        if (least < 0 || campaign->phases[phase].priority >= campaign->phases[least].priority)
+            least = phase;
+    }
+    return least;
+}
+
+static bool is_over(const struct lab_campaign *campaign, double seconds, int64_t bytes) {
+    return (campaign->budget_s > 0 && seconds > campaign->budget_s) ||
+           (campaign->budget_bytes > 0 && bytes > campaign->budget_bytes);
+}
+
+static int refuse_budget(const struct lab_campaign *campaign, double seconds, int64_t bytes,
+                         struct lab_err *err) {
+    LAB_AUTO(str, text);
+    bool time = campaign->budget_s > 0 && seconds > campaign->budget_s;
+    if (time)
+        lab_str_add_duration(&text, seconds, LAB_DURATION_ROUNDED);
+    else
+        lab_str_add_bytes_binary(&text, (double)bytes);
+    lab_str_printf(&text, " expected, %s has ", time ? "budget.time" : "budget.disk");
+    if (time)
+        lab_str_add_duration(&text, campaign->budget_s, LAB_DURATION_ROUNDED);
+    else
+        lab_str_add_bytes_binary(&text, (double)campaign->budget_bytes);
+    return lab_err_set(err, LAB_ERR_USER, "the budget is too small for the first phase, %s: %s",
+                       name_of(campaign, campaign->order[0]), text.text);
+}
+
+/* Marks phases as dropped until the rest fits. */
+static int drop_phases(const struct lab_campaign *campaign, struct cost *costs,
+                       struct lab_arena *arena, struct lab_err *err) {
+    bool *needed = lab_arena_alloc(arena, (size_t)campaign->phase_count + 1, sizeof *needed);
+    double seconds = 0;
+    int64_t bytes = 0;
+    for (int p = 0; p < campaign->phase_count; p++) {
+        seconds += costs[p].seconds;
+        bytes += costs[p].bytes;
+    }
+    while (is_over(campaign, seconds, bytes)) {
+        for (int p = 0; p < campaign->phase_count; p++)
+            needed[p] = false;
+        for (int p = 0; p < campaign->phase_count; p++)
+            for (int i = 0; i < campaign->phases[p].after_count && !costs[p].dropped; i++)
+                needed[campaign->phases[p].after[i]] = true;
+        int least = find_least(campaign, costs, needed);
+        if (least < 0)
+            break;
+        costs[least].dropped = true;
+        seconds -= costs[least].seconds;
+        bytes -= costs[least].bytes;
+    }
+    const struct cost *first = &costs[campaign->order[0]];
+    if (!first->begun && is_over(campaign, first->seconds, first->bytes))
+        return refuse_budget(campaign, first->seconds, first->bytes, err);
+    return 0;
+}
+
+int lab_campaign_make_schedule(const struct lab_campaign *campaign,
+                               const struct lab_campaign_known *known, struct lab_arena *arena,
+                               struct lab_campaign_schedule *ret_schedule, struct lab_err *err) {
+    struct lab_campaign_schedule made = {
+        .slots = lab_arena_alloc(arena, (size_t)campaign->study_count + 1, sizeof *made.slots)};
+    struct cost *costs = find_costs(campaign, known, arena);
+    if (drop_phases(campaign, costs, arena, err) < 0)
+        return -1;
+    for (int i = 0; i < campaign->phase_count; i++) {
+        int phase = campaign->order[i];
+        for (int s = 0; s < campaign->phases[phase].study_count; s++) {
+            const struct lab_campaign_found *found =
+                &known->studies[campaign->phases[phase].first_study + s];
+            struct lab_campaign_slot *slot = &made.slots[made.slot_count++];
+            *slot = (struct lab_campaign_slot){.phase = phase,
+                                               .study = s,
+                                               .start_s = made.seconds,
+                                               .seconds = study_seconds(found),
+                                               .bytes = study_bytes(found),
+                                               .dropped = costs[phase].dropped};
+            if (slot->dropped)
+                continue;
+            made.seconds += isnan(slot->seconds) ? 0 : slot->seconds;
+            made.unknown += isnan(slot->seconds);
+            made.bytes += slot->bytes;
+        }
+    }
+    *ret_schedule = made;
+    return 0;
+}

@@ -1,0 +1,296 @@
+/* A campaign's file is checked as a whole; what runs next follows from what was found. */
+#include "base/str.h"
+#include "base/yaml/yaml.h"
+#include "campaign/campaign.h"
+
+#include "test.h"
+
+#include <math.h>
+#include <string.h>
+
+#define QUESTION "questions: [{name: q, ask: 'Which?', analysis: numa, phases: [a, b]}]\n"
+
+static int read_campaign(const char *text, struct lab_campaign *campaign, struct lab_err *err) {
+    struct lab_value *tree;
+    if (lab_yaml_parse(text, strlen(text), "x.yaml", LAB_YAML_LIMITS, &test_arena, &tree, err) < 0)
+        return -1;
+    return lab_campaign_read(tree, "x", &test_arena, campaign, err);
+}
+
+static struct lab_campaign given(const char *text) {
+    struct lab_campaign campaign;
+    ASSERT_OK(read_campaign(text, &campaign, err));
+    return campaign;
+}
+
+static const char three_phases[] =
+    QUESTION "risks: {failures: 5%, temperature: 80, wait: 10min}\n"
+             "phases:\n"
+             "  - {name: c, priority: low, after: [a, b], studies: [stability]}\n"
+             "  - {name: b, priority: medium, after: [a], when: numa.penalty > 5%,\n"
+             "     studies: [-m quick_test repeat=1, [quick_test, 'x=[1, 2]']]}\n"
+             "  - {name: a, priority: high, studies: [numa_study], gate: {valid: 90%},\n"
+             "     expect: {strong: numa.transfer_bound > 30%}}\n";
+
+LAB_TEST(a_file_is_read_and_ordered) {
+    struct lab_campaign campaign = given(three_phases);
+    assert_int_equal(campaign.phase_count, 3);
+    assert_int_equal(campaign.study_count, 4);
+    assert_near(campaign.failures_most, .05, 1e-12);
+    assert_near(campaign.wait_s, 600, 0);
+    static const char *const order[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(campaign.phases[campaign.order[i]].name, order[i]);
+    const struct lab_campaign_phase *b = &campaign.phases[1];
+    assert_string_equal(b->studies[0].words[0], "-m");
+    assert_string_equal(b->studies[0].label, "quick_test");
+    assert_string_equal(b->studies[1].label, "quick_test_2");
+    assert_string_equal(b->studies[1].words[1], "x=[1, 2]");
+    assert_true(lab_campaign_comes_before(&campaign, 2, 0));
+    assert_false(lab_campaign_comes_before(&campaign, 0, 2));
+    const struct lab_analysis *const *asked;
+    assert_int_equal(lab_campaign_asked(&campaign, 2, &test_arena, &asked), 1);
+    assert_string_equal(asked[0]->name, "numa");
+    assert_int_equal(lab_campaign_asked(&campaign, 0, &test_arena, &asked), 0);
+}
+
+#define A "phases: [{name: a, studies: [quick_test]}"
+
+LAB_TEST(what_is_wrong_is_one_line_with_its_place) {
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"phases: [{name: a, after: [c], studies: [s]}, {name: b, after: [a], studies: [s]}, "
+         "{name: c, after: [b], studies: [s]}]",
+         "x.yaml:1: phases wait for each other: a after c after b after a"},
+        {A ", {name: b, after: [aa], studies: [s]}]", "there is no phase 'aa'; did you mean 'a'?"},
+        {A ", {name: a, studies: [s]}]", "two phases have the name 'a'"},
+        {A ", {name: b, after: [a], when: numa.penalti > 5%, studies: [s]}]",
+         "no analysis makes a claim 'numa.penalti' (did you mean 'numa.penalty'?)"},
+        {A ", {name: b, when: numa.penalty, studies: [s]}]",
+         "phase b has a condition and no phase before it"},
+        {A ", {name: b, after: [a], when: numa.penalty > lots, studies: [s]}]",
+         "a number, such as 5%, expected at 'lots'"},
+        {A ", {name: b, after: [a], when: (numa.penalty, studies: [s]}]", "')' expected"},
+        {A ", {name: b, after: [a], when: numa.penalty 5, studies: [s]}]", "'and', 'or' or the"},
+        {A ", {name: b, after: [a], when: numa.penalty@c, studies: [s]}, "
+           "{name: c, studies: [s]}]",
+         "c: this phase doesn't come after it"},
+        {A ", {name: b, after: [a], when: numa.penalty@d, studies: [s]}]", "no such phase"},
+        {A ", {name: b, studies: []}]", "phase b has no study"},
+        {A ", {name: b, studies: [' ']}]", "a study is missing"},
+        {A ", {name: b, studys: [s]}]", "unknown key 'studys'; did you mean 'studies'?"},
+        {A ", {name: b, studies: [s], gate: {success: 95}}]", "success must be a share"},
+        {A "]\nquestions: [{name: q, ask: x, analysis: nume, phases: [a]}]", "'numa'"},
+        {A "]\nquestions: [{name: q, ask: x, analysis: numa, claims: [numa.x], phases: [a]}]",
+         "numa makes no claim 'numa.x'"},
+        {A "]\nquestions: [{name: q, ask: x, analysis: balance, phases: [a]}]", "is not about"},
+        {A "]\nquestions: [{name: q, ask: x}]", "question q needs ask, analysis and phases"},
+        {"title: x", "phases must be a list"},
+    };
+    struct lab_campaign campaign;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_FAILS(read_campaign(cases[i].text, &campaign, err), LAB_ERR_USER, cases[i].says);
+}
+
+/* --- conditions --- */
+
+static struct lab_claim claim_of(const char *kind, enum lab_claim_verdict verdict, double effect,
+                                 double half) {
+    struct lab_claim claim = lab_claim_named(lab_claim_none, kind, "A", "B", "throughput");
+    claim.verdict = verdict;
+    claim.effect = effect;
+    claim.low = effect - half;
+    claim.high = effect + half;
+    claim.confidence = .95;
+    claim.n = 5;
+    claim.bound = verdict == LAB_CLAIM_NO ? half : NAN;
+    return claim;
+}
+
+LAB_TEST(conditions_have_three_values) {
+    struct lab_claim claims[] = {
+        claim_of("numa.penalty", LAB_CLAIM_YES, -.12, .01),
+        claim_of("numa.cell", LAB_CLAIM_YES, -.02, .01),
+        claim_of("numa.cell", LAB_CLAIM_NO, .001, .008),
+        claim_of("numa.device", LAB_CLAIM_INCONCLUSIVE, .01, .03),
+        claim_of("compile.gain", LAB_CLAIM_NO, 0, .004),
+    };
+    struct lab_claim *refs[5];
+    for (int i = 0; i < 5; i++)
+        refs[i] = &claims[i];
+    static const struct {
+        const char *when;
+        enum lab_campaign_truth truth;
+    } cases[] = {
+        {"numa.penalty", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty > 5%", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty@a>=0.12", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty > 12%", LAB_CAMPAIGN_FALSE},
+        {"numa.penalty < 5%", LAB_CAMPAIGN_FALSE},
+        {"numa.penalty <= 12%", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty < 12%", LAB_CAMPAIGN_FALSE},
+        {"not numa.penalty", LAB_CAMPAIGN_FALSE},
+        {"numa.cell > 1%", LAB_CAMPAIGN_TRUE},
+        {"numa.cell < 3%", LAB_CAMPAIGN_TRUE},
+        {"numa.device", LAB_CAMPAIGN_UNKNOWN},
+        {"numa.device > 2%", LAB_CAMPAIGN_UNKNOWN},
+        {"numa.device > 5%", LAB_CAMPAIGN_FALSE},
+        {"compile.gain", LAB_CAMPAIGN_FALSE},
+        {"compile.gain > 0.1%", LAB_CAMPAIGN_UNKNOWN},
+        {"compile.model", LAB_CAMPAIGN_UNKNOWN},
+        {"numa.device and compile.gain", LAB_CAMPAIGN_FALSE},
+        {"numa.device or numa.penalty", LAB_CAMPAIGN_TRUE},
+        {"numa.device and numa.penalty", LAB_CAMPAIGN_UNKNOWN},
+        {"compile.gain or numa.penalty and not numa.cell > 5%", LAB_CAMPAIGN_TRUE},
+        {"(compile.gain or numa.penalty) and compile.gain", LAB_CAMPAIGN_FALSE},
+    };
+    struct lab_campaign_claims found[2] = {{refs, 5}, {0}};
+    struct lab_campaign_known known = {.phases = found};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *why;
+        struct lab_campaign campaign = given(lab_arena_printf(
+            &test_arena, A ", {name: b, after: [a], when: '%s', studies: [s]}]", cases[i].when));
+        if (lab_campaign_judge(&campaign, campaign.phases[1].when, 1, &known, &test_arena, &why) !=
+            cases[i].truth)
+            fail_msg("%s", cases[i].when);
+    }
+}
+
+/* --- decisions --- */
+
+#define ENDED(planned_, failed_)                                                                   \
+    {                                                                                              \
+        .begun = true, .planned = (planned_), .done = (planned_) - (failed_), .failed = (failed_), \
+        .taken_s = 10, .expected_s = NAN                                                           \
+    }
+
+static const struct lab_campaign_status *decide(const struct lab_campaign *campaign,
+                                                const struct lab_campaign_found *found,
+                                                struct lab_claim *claim) {
+    struct lab_claim **refs = lab_arena_alloc(&test_arena, 1, sizeof *refs);
+    struct lab_campaign_claims *claims = lab_arena_alloc(&test_arena, 3, sizeof *claims);
+    *refs = claim;
+    claims[2] = (struct lab_campaign_claims){refs, claim != NULL};
+    struct lab_campaign_known known = {found, claims};
+    return lab_campaign_decide(campaign, &known, &test_arena);
+}
+
+LAB_TEST(phases_follow_from_what_was_found) {
+    struct lab_campaign campaign = given(three_phases); /* c, b, a: studies 0, 1 and 2, 3 */
+    struct lab_claim large = claim_of("numa.penalty", LAB_CLAIM_YES, -.12, .01),
+                     none = claim_of("numa.penalty", LAB_CLAIM_NO, 0, .004);
+    struct lab_campaign_found found[4] = {{0}};
+
+    const struct lab_campaign_status *now = decide(&campaign, found, NULL);
+    assert_int_equal(now[2].state, LAB_CAMPAIGN_READY);
+    assert_int_equal(now[1].state, LAB_CAMPAIGN_WAITS);
+    assert_string_equal(now[1].why, "for phase a");
+    assert_int_equal(lab_campaign_next(&campaign, now), 2);
+
+    found[3] = (struct lab_campaign_found){.begun = true, .planned = 100, .done = 40, .failed = 5};
+    now = decide(&campaign, found, NULL);
+    assert_int_equal(now[2].state, LAB_CAMPAIGN_RUNS);
+    found[3].failed = 6; /* whatever the others do, more than 5% have failed */
+    now = decide(&campaign, found, NULL);
+    assert_int_equal(now[2].state, LAB_CAMPAIGN_STOPPED);
+    assert_string_equal(now[2].why, "6 of 100 runs failed (6.0%, at most 5% may)");
+    assert_int_equal(now[1].state, LAB_CAMPAIGN_BLOCKED);
+    assert_int_equal(now[0].state, LAB_CAMPAIGN_BLOCKED);
+    assert_int_equal(lab_campaign_next(&campaign, now), -1);
+    found[3].again = true;
+    assert_int_equal(decide(&campaign, found, NULL)[2].state, LAB_CAMPAIGN_RUNS);
+
+    found[3] = (struct lab_campaign_found)ENDED(100, 5);
+    now = decide(&campaign, found, &none);
+    assert_int_equal(now[2].state, LAB_CAMPAIGN_DONE);
+    assert_int_equal(now[1].state, LAB_CAMPAIGN_SKIPPED);
+    assert_contains(now[1].why, "'numa.penalty > 5%' doesn't hold (numa.penalty: No difference");
+    assert_int_equal(now[0].state, LAB_CAMPAIGN_READY); /* a skipped phase holds up nothing */
+    now = decide(&campaign, found, &large);
+    assert_int_equal(now[1].state, LAB_CAMPAIGN_READY);
+    assert_contains(now[1].why, "holds (numa.penalty: A: 12.0% lower throughput than B");
+    now = decide(&campaign, found, NULL);
+    assert_int_equal(now[1].state, LAB_CAMPAIGN_READY);
+    assert_contains(now[1].why, "is undecided, so it runs");
+
+    found[3].invalid = 20;
+    now = decide(&campaign, found, &large);
+    assert_int_equal(now[2].state, LAB_CAMPAIGN_STOPPED);
+    assert_contains(now[2].why, "78.9% of its results are valid, at least 90% must be");
+    found[3] = (struct lab_campaign_found)ENDED(7, 7);
+    assert_string_equal(decide(&campaign, found, NULL)[2].why, "all 7 runs failed");
+}
+
+/* --- schedules --- */
+
+static struct lab_campaign_schedule schedule(const struct lab_campaign *campaign,
+                                             const struct lab_campaign_found *found) {
+    struct lab_campaign_schedule made;
+    struct lab_campaign_known known = {.studies = found};
+    ASSERT_OK(lab_campaign_make_schedule(campaign, &known, &test_arena, &made, err));
+    return made;
+}
+
+LAB_TEST(a_budget_drops_low_priorities_first) {
+    struct lab_campaign campaign =
+        given("phases:\n"
+              "  - {name: a, priority: high, studies: [s]}\n"
+              "  - {name: low, priority: low, studies: [s]}\n"
+              "  - {name: needed, priority: low, studies: [s]}\n"
+              "  - {name: b, priority: high, after: [needed], studies: [s]}\n"
+              "  - {name: m, priority: medium, studies: [s]}\n");
+    struct lab_campaign_found found[5];
+    for (int i = 0; i < 5; i++)
+        found[i] = (struct lab_campaign_found){.expected_s = 100, .expected_bytes = 1000};
+    struct lab_campaign_schedule all = schedule(&campaign, found);
+    assert_int_equal(all.slot_count, 5);
+    assert_near(all.seconds, 500, 0);
+    assert_near(all.slots[4].start_s, 400, 0);
+    assert_int_equal(all.bytes, 5000);
+
+    static const struct {
+        double budget_s;
+        int64_t bytes;
+        const char *dropped; /* by phase */
+    } cases[] = {{500, 0, "....."}, {400, 0, ".x..."},  {300, 0, ".x..x"},
+                 {200, 0, ".x.xx"}, {0, 3999, ".x..x"}, {100, 0, ".xxxx"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        campaign.budget_s = cases[i].budget_s;
+        campaign.budget_bytes = cases[i].bytes;
+        struct lab_campaign_schedule made = schedule(&campaign, found);
+        for (int s = 0; s < 5; s++)
+            if (made.slots[s].dropped != (cases[i].dropped[made.slots[s].phase] == 'x'))
+                fail_msg("budget %g: %s", cases[i].budget_s,
+                         campaign.phases[made.slots[s].phase].name);
+    }
+    struct lab_campaign_schedule made;
+    struct lab_campaign_known known = {.studies = found};
+    campaign.budget_s = 99;
+    ASSERT_FAILS(lab_campaign_make_schedule(&campaign, &known, &test_arena, &made, err),
+                 LAB_ERR_USER,
+                 "the budget is too small for the first phase, a: 100 s expected, budget.time has");
+    found[0] = (struct lab_campaign_found)ENDED(1, 0); /* what is done took what it took */
+    assert_near(schedule(&campaign, found).seconds, 10, 0);
+}
+
+LAB_TEST(a_thousand_studies_are_scheduled) {
+    LAB_AUTO(str, text);
+    lab_str_add(&text, "phases:\n");
+    for (int i = 0; i < 200; i++) {
+        lab_str_printf(&text, "  - {name: p%d, studies: [s, s, s, s, s]", i);
+        if (i >= 10)
+            lab_str_printf(&text, ", after: [p%d, p%d]", i - 10, i - 9);
+        lab_str_add(&text, "}\n");
+    }
+    struct lab_campaign campaign = given(text.text);
+    struct lab_campaign_found *found = lab_arena_alloc(&test_arena, 1000, sizeof *found);
+    struct lab_campaign_claims *claims = lab_arena_alloc(&test_arena, 200, sizeof *claims);
+    for (int i = 0; i < 1000; i++)
+        found[i].expected_s = 1;
+    campaign.budget_s = 500;
+    struct lab_campaign_known known = {found, claims};
+    assert_int_equal(schedule(&campaign, found).slot_count, 1000);
+    assert_int_equal(lab_campaign_decide(&campaign, &known, &test_arena)[0].state,
+                     LAB_CAMPAIGN_READY);
+}
