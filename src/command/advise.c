@@ -3,8 +3,8 @@
  * studies that ran here. What they gain is what was measured; --verify measures it again. Without a
  * study it says which one to run.
  */
+#include "command/advise/verify.h"
 #include "command/command.h"
-#include "command/command_verify.h"
 
 #include "advise/advise.h"
 #include "advise/advise_studies.h"

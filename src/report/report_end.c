@@ -75,6 +75,8 @@ static int report_study(const struct lab_report_end *end, struct lab_study_file 
     bool whole = end->analysed && write_report(console, arena, &view, end->folder, &made);
     if (!end->analysed)
         write_markdown(&view.report, end->folder, arena);
+    if (end->silent)
+        return 0;
     if (console->json) {
         print_json(console, arena, end, &view.report);
         return 0;

@@ -14,6 +14,7 @@ struct lab_report_end {
     int64_t point_count;
     bool resumed;
     bool analysed; /* the whole report; else report.md alone, without analyses */
+    bool silent;   /* the files alone */
     bool verbose;  /* all rows and sentences */
 };
 

@@ -1,4 +1,4 @@
-/* command_verify.h: what advice gains, measured again. */
+/* verify.h: what advice gains, measured again. */
 #pragma once
 
 #include "advise/advise.h"

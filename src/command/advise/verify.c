@@ -1,5 +1,5 @@
-/* command_verify.c: `gpulab advise --verify`: the points that advice rests on, run again. */
-#include "command/command_verify.h"
+/* verify.c: `gpulab advise --verify`: the points that advice rests on, run again. */
+#include "command/advise/verify.h"
 
 #include "base/json.h"
 #include "base/list.h"
