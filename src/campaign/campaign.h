@@ -75,8 +75,10 @@ struct lab_campaign {
     int question_count;
     const struct lab_campaign_phase *phases; /* in the order of the file */
     int phase_count, study_count;
-    const int *order;     /* phases as they run: by what they come after, priority, the file */
-    const bool *before;   /* [phase × phases + earlier]: lab_campaign_comes_before */
+    const int *order;   /* phases as they run: by what they come after, priority, the file */
+    const bool *before; /* [phase × phases + earlier]: lab_campaign_comes_before */
+    const struct lab_campaign_study *replaced; /* command lines that it does the work of */
+    int replaced_count;
     double budget_s;      /* 0 = none */
     int64_t budget_bytes; /* 0 = none */
     double failures_most; /* share of a phase's runs: more stop it. 0 = any */

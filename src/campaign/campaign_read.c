@@ -12,7 +12,7 @@
 
 struct file {
     const char *title;
-    struct lab_value *questions, *phases, *budget, *risks;
+    struct lab_value *questions, *phases, *budget, *risks, *replaces;
 };
 
 const struct lab_option lab_campaign_keys[] = {
@@ -24,6 +24,8 @@ const struct lab_option lab_campaign_keys[] = {
     {"budget", LAB_OPTION_VALUE, offsetof(struct file, budget),
      .help = "what all phases may take; those of low priority are dropped first"},
     {"risks", LAB_OPTION_VALUE, offsetof(struct file, risks), .help = "when to stop or to wait"},
+    {"replaces", LAB_OPTION_VALUE, offsetof(struct file, replaces),
+     .help = "studies that it does the work of; --dry-run compares the number of runs"},
     {NULL},
 };
 
@@ -231,7 +233,8 @@ static const char *make_label(const struct lab_campaign_study *studies, int coun
 }
 
 static int read_studies(const struct lab_value *list, struct lab_arena *arena,
-                        struct lab_campaign_phase *phase, struct lab_err *err) {
+                        const struct lab_campaign_study **ret_studies, int *ret_count,
+                        struct lab_err *err) {
     struct lab_campaign_study *studies =
         lab_arena_alloc(arena, (size_t)list->count + 1, sizeof *studies);
     for (int i = 0; i < list->count; i++) {
@@ -239,8 +242,8 @@ static int read_studies(const struct lab_value *list, struct lab_arena *arena,
             return -1;
         studies[i].label = make_label(studies, i, studies[i].words, arena);
     }
-    phase->studies = studies;
-    phase->study_count = list->count;
+    *ret_studies = studies;
+    *ret_count = list->count;
     return 0;
 }
 
@@ -257,7 +260,7 @@ static int read_phase(const struct lab_value *item, struct lab_campaign *campaig
     if (LAB_FIND(campaign->phases, campaign->phase_count, name, ret_raw->name) >= 0)
         return lab_value_err(item, err, "two phases have the name '%s'", ret_raw->name);
     if (check_list(ret_raw->studies, "studies", item, err) < 0 ||
-        read_studies(ret_raw->studies, arena, phase, err) < 0 ||
+        read_studies(ret_raw->studies, arena, &phase->studies, &phase->study_count, err) < 0 ||
         read_map(ret_raw->gate, "gate", lab_campaign_gate_keys, &gate, arena, err) < 0 ||
         read_share(gate.success, "success", &phase->gate.success, err) < 0 ||
         read_share(gate.valid, "valid", &phase->gate.valid, err) < 0)
@@ -467,6 +470,10 @@ int lab_campaign_read(const struct lab_value *tree, const char *name, struct lab
         read_share(risks.failures, "failures", &campaign.failures_most, err) < 0 ||
         read_phases(file.phases, arena, &campaign, err) < 0 ||
         read_questions(file.questions, arena, &campaign, err) < 0)
+        return -1;
+    if (file.replaces &&
+        (check_list(file.replaces, "replaces", tree, err) < 0 ||
+         read_studies(file.replaces, arena, &campaign.replaced, &campaign.replaced_count, err) < 0))
         return -1;
     campaign.title = file.title ? file.title : name;
     campaign.budget_s = budget.time_s;
