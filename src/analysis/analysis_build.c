@@ -284,3 +284,15 @@ void lab_chart_fit_memory(struct lab_chart *chart, struct lab_arena *arena) {
         use_mib(&panels[p].y, arena);
     }
 }
+
+bool lab_chart_has_data(const struct lab_chart *chart) {
+    for (int p = 0; p < chart->panel_count; p++) {
+        const struct lab_chart_panel *panel = &chart->panels[p];
+        if (panel->heat && panel->x.name_count * panel->y.name_count > 0)
+            return true;
+        for (int s = 0; s < panel->series_count; s++)
+            if (panel->series[s].count > 0)
+                return true;
+    }
+    return false;
+}

@@ -78,6 +78,8 @@ void lab_analysis_drop_empty(struct lab_analysis_part *part);
 /* A copy: its panels go on growing by lab_chart_add_panel. */
 struct lab_chart *lab_analysis_add_chart(struct lab_analysis_result *result, struct lab_chart chart,
                                          struct lab_arena *arena);
+/* Whether there is anything to draw: a value in some panel. */
+bool lab_chart_has_data(const struct lab_chart *chart);
 
 struct lab_chart_axis lab_axis(const char *title);
 struct lab_chart_axis lab_axis_log(const char *title);

@@ -274,7 +274,8 @@ static enum lab_campaign_truth judge_claims(const struct lab_campaign *campaign,
         for (int c = 0; is_in_scope(campaign, condition, asking, p) && c < known->phases[p].count;
              c++) {
             const struct lab_claim *claim = known->phases[p].items[c];
-            if (!lab_str_equal(claim->kind, condition->kind))
+            if (!lab_str_equal(claim->kind, condition->kind) ||
+                claim->verdict == LAB_CLAIM_NOT_TESTED) /* which says nothing */
                 continue;
             enum lab_campaign_truth one = judge_one(condition, claim);
             bool decides = one == LAB_CAMPAIGN_TRUE && truth != LAB_CAMPAIGN_TRUE;

@@ -2,7 +2,7 @@
  * campaign.c: `gpulab campaign`: a plan of several studies: shown, scheduled, carried out. The work
  * is done in campaign/.
  */
-#include "command/campaign/course.h"
+#include "command/campaign/answers.h"
 
 #include "device/device.h"
 #include "doc/doc.h"
@@ -108,6 +108,27 @@ static void print_status(const struct course *course, const struct lab_campaign_
     lab_doc_print(doc, course->call->console);
 }
 
+/* The answers, on the page and here. */
+static int report(struct course *course, const struct lab_campaign_status *statuses,
+                  struct lab_err *err) {
+    struct course_answers answers;
+    const char *page;
+    if (course_answer(course, &answers, err) < 0)
+        return -1;
+    struct lab_doc *doc = course_report(course, &answers, statuses);
+    if (course_report_write(course, doc, &page, err) < 0)
+        return -1;
+    lab_doc_only(doc, LAB_DOC_TERMINAL);
+    lab_doc_gap(doc);
+    lab_doc_line(doc, "Folder", "%s", course->folder);
+    lab_doc_line(doc, "Report", "%s", page);
+    lab_doc_only(doc, LAB_DOC_PROGRAMS);
+    lab_doc_line_as(doc, "folder", "Folder", course->folder);
+    lab_doc_line_as(doc, "page", "Report", page);
+    lab_doc_print(doc, course->call->console);
+    return 0;
+}
+
 static int run_campaign(struct course *course, int *ret_status, struct lab_err *err) {
     const struct campaign_config *config = course->call->config;
     bool budget = course->campaign.budget_s > 0 || course->campaign.budget_bytes > 0;
@@ -128,16 +149,26 @@ static int run_campaign(struct course *course, int *ret_status, struct lab_err *
         return -1;
     const struct lab_campaign_status *statuses =
         lab_campaign_decide(&course->campaign, &known, course->arena);
-    print_status(course, statuses);
-    return course_write(course, statuses, true, err);
+    bool interrupted = *ret_status > 1;
+    if (interrupted || course->campaign.question_count == 0)
+        print_status(course, statuses);
+    else if (report(course, statuses, err) < 0)
+        return -1;
+    return interrupted ? 0 : course_write(course, statuses, true, err);
 }
 
-static int look(struct course *course, struct lab_err *err) {
-    if (course_plan(course, false, false, err) < 0 || course_look(course, err) < 0 ||
-        course_read(course, err) < 0)
+static int look(struct course *course, bool answers, struct lab_err *err) {
+    if (!course->folder &&
+        (course_plan(course, false, false, err) < 0 || course_look(course, err) < 0))
+        return -1;
+    if (course_read(course, err) < 0)
         return -1;
     struct lab_campaign_known known = course_known(course);
-    print_status(course, lab_campaign_decide(&course->campaign, &known, course->arena));
+    const struct lab_campaign_status *statuses =
+        lab_campaign_decide(&course->campaign, &known, course->arena);
+    if (answers)
+        return report(course, statuses, err);
+    print_status(course, statuses);
     return 0;
 }
 
@@ -150,6 +181,11 @@ static int use_campaign(const struct lab_command_call *call, const char *action,
                            "NAME is missing: gpulab campaign %s NAME; 'gpulab campaign list' lists "
                            "them",
                            action);
+    bool looks = lab_str_equal(action, "status") || lab_str_equal(action, "report");
+    if (looks && call->word_count == 2 && course_is_folder(call->words[1]))
+        return course_reopen(&course, call->words[1], err) < 0
+                   ? -1
+                   : look(&course, lab_str_equal(action, "report"), err);
     if (course_compose(&course, config->config_dir, call->words[1], call->words + 2,
                        call->word_count - 2, err) < 0)
         return -1;
@@ -159,14 +195,14 @@ static int use_campaign(const struct lab_command_call *call, const char *action,
         return show_file(&course, call->words[1], err);
     if (lab_machine_open(NULL, &course.machine, err) < 0)
         return -1;
-    int result =
-        lab_str_equal(action, "run") ? run_campaign(&course, ret_status, err) : look(&course, err);
+    int result = lab_str_equal(action, "run") ? run_campaign(&course, ret_status, err)
+                                              : look(&course, lab_str_equal(action, "report"), err);
     course_close(&course);
     lab_machine_close(course.machine);
     return result;
 }
 
-static const char *const actions[] = {"list", "show", "run", "status", NULL};
+static const char *const actions[] = {"list", "show", "run", "status", "report", NULL};
 
 static int campaign_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const char *action = call->word_count ? call->words[0] : "list";
@@ -212,14 +248,16 @@ static const struct lab_manual_example examples[] = {
     {"gpulab campaign run numa_plan campaign.budget.time=2h",
      "phases of low priority are dropped if they take longer"},
     {"gpulab campaign status numa_plan device=sim:l40s-10", "how far each phase is, and why"},
+    {"gpulab campaign report numa_plan device=sim:l40s-10 --json",
+     "its answers again, for programs; the page is rewritten"},
     {"gpulab campaign show numa_plan > mine.yaml", "its file, to start your own from"},
     {NULL},
 };
 
 const struct lab_command lab_command_campaign = {
     .name = "campaign",
-    .summary = "carry out a plan of several studies: order, conditions, budget",
-    .usage = "[list | show | run | status] [NAME] [key=value...]",
+    .summary = "carry out a plan of several studies, and answer its questions",
+    .usage = "[list | show | run | status | report] [NAME | FOLDER] [key=value...]",
     .description =
         "A campaign is one file: questions, phases with their studies, what each phase comes "
         "after, conditions on what earlier phases found, gates and a budget. Phases run by what "
@@ -229,6 +267,9 @@ const struct lab_command lab_command_campaign = {
         "file. The same command resumes; what is decided follows from stored results. A phase "
         "whose condition doesn't hold is skipped. A phase with too many failed runs is stopped, "
         "and phases after it don't run; the same command tries them again.\n"
+        "\n"
+        "At the end, report/index.html of its folder answers the questions in order, each by an "
+        "analysis of all studies of its phases. 'report' writes it again.\n"
         "\n"
         "The exit status of run is 0, 1 if a phase was stopped, 2 if it couldn't begin, and 130 "
         "after Ctrl-C.",

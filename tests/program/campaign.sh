@@ -25,7 +25,7 @@ campaign() { # NAME: the file on stdin
 }
 campaign small <<END
 questions:
-  - {name: sensitivity, ask: 'How much is lost?', analysis: numa, phases: [a, b]}
+  - {name: sensitivity, ask: 'How much is lost?', analysis: numa, phases: [a]}
 phases:
   - {name: a, priority: high, studies: ['$small $places repeat=5 experiment.test.d2h=input']}
   - {name: b, after: [a], when: numa.penalty > 1%, studies: ['$small repeat=2']}
@@ -33,17 +33,22 @@ phases:
 END
 run campaign run small $sim --config-dir conf --quiet
 expect_status 0
+expect_out '^1 of 1 questions answered by 12 runs in 3 phases \(simulated\)'
+expect_out '^1. How much is lost'
 expect_out '^ +a +high +done +10 +0 +10'
 expect_out '^ +b +medium +done +2 +0 +2'
 expect_out '^ +c +medium +skipped'
 expect_out "^ +c +'numa.penalty < 1%' doesn't hold"
 folder=$(echo outputs/campaign/small/*/*)
-for file in campaign.yaml campaign.json machine.json a/quick_test/quick_test/*/*/study.db; do
+for file in campaign.yaml campaign.json machine.json report/index.html report/report.md a/quick_test/quick_test/*/*/study.db; do
     [ -f "$folder"/$file ] || fail "$folder/$file is missing"
 done
 run campaign status small $sim --config-dir conf --json
 expect_status 0
 json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
+run campaign report "$folder" --json
+expect_status 0
+json 'd["questions"][0]["claim"]["kind"].startswith("numa.") and d["questions"][0]["claim"]["verdict"] == "yes"'
 run campaign run small $sim --config-dir conf --quiet # it was finished: a new one
 expect_status 0
 [ "$(echo outputs/campaign/small/*/* | wc -w)" = 2 ] || fail "a finished campaign is no new folder"
@@ -89,7 +94,7 @@ expect_one_line
 expect_err 'the machine is not the one that it began on .*--accept-machine'
 run campaign run small $sim --config-dir conf --quiet output_dir=moved --accept-machine
 expect_status 0
-expect_out 'Machine +the machine is not'
+expect_out '^  the machine is not the one that it began on'
 
 # one line each
 campaign cycle <<END

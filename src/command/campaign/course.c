@@ -98,12 +98,17 @@ int course_compose(struct course *course, const char *config_dir, const char *na
     course->config_dir = config_dir;
     course->path = lab_run_path(config_dir, course->arena);
     course->lock_fd = -1;
-    if (check_name(course, name, err) < 0 ||
-        compose(course, name, words, count, &config, err) < 0 ||
-        lab_campaign_read(config.tree, name, course->arena, &course->campaign, err) < 0)
+    if (check_name(course, name, err) < 0 || compose(course, name, words, count, &config, err) < 0)
         return -1;
+    return course_take(course, name, config.tree, err);
+}
+
+int course_take(struct course *course, const char *name, const struct lab_value *tree,
+                struct lab_err *err) {
     LAB_AUTO(str, yaml);
-    lab_yaml_write(config.tree, &yaml);
+    if (lab_campaign_read(tree, name, course->arena, &course->campaign, err) < 0)
+        return -1;
+    lab_yaml_write(tree, &yaml);
     course->yaml = lab_arena_strdup(course->arena, yaml.text);
     uint64_t hash = lab_hash_text(LAB_HASH_START, course->yaml);
     for (int i = 0; course->overrides[i]; i++) /* where files go changes nothing that runs */

@@ -53,6 +53,10 @@ struct course {
 int course_compose(struct course *course, const char *config_dir, const char *name,
                    const char *const *words, int count, struct lab_err *err);
 
+/* What course_compose makes of the composed tree. */
+int course_take(struct course *course, const char *name, const struct lab_value *tree,
+                struct lab_err *err);
+
 /* Plans each study on this machine, so that what is wrong is said before anything runs. With
  * `estimate`, what each takes, after a few short runs where `calibrate`. */
 int course_plan(struct course *course, bool estimate, bool calibrate, struct lab_err *err);
@@ -65,6 +69,9 @@ int course_count_replaced(struct course *course, int64_t *ret_runs, struct lab_e
 int course_open(struct course *course, bool accept_machine, struct lab_err *err);
 /* The newest folder of the same plan, finished or not, to look at: nothing is held. */
 int course_look(struct course *course, struct lab_err *err);
+/* Whether the word is a campaign's folder; then likewise, with the plan that is frozen there. */
+bool course_is_folder(const char *word);
+int course_reopen(struct course *course, const char *folder, struct lab_err *err);
 void course_close(struct course *course);
 
 /* Reads what is known of each study; of ended phases, the claims that others ask about. */

@@ -8,12 +8,14 @@
 #include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/json.h"
+#include "base/yaml/yaml.h"
 #include "load/point_sets.h"
 #include "version.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,6 +56,29 @@ static void set_slots(struct course *course) {
         for (int s = 0; s < phase->study_count; s++)
             course->studies[phase->first_study + s].slot = lab_arena_printf(
                 course->arena, "%s/%s/%s", course->folder, phase->name, phase->studies[s].label);
+    }
+}
+
+/* Of each study. Times of simulated runs are simulated, so that no other file has the real ones. */
+static struct lab_value *times_value(const struct course *course,
+                                     const struct lab_campaign_phase *phase) {
+    struct lab_value *list = lab_value_list(course->arena);
+    for (int s = 0; s < phase->study_count; s++) {
+        double taken_s = course->found[phase->first_study + s].taken_s;
+        lab_value_append(course->arena, list,
+                         isnan(taken_s) ? lab_value_null(course->arena)
+                                        : lab_value_float(course->arena, taken_s));
+    }
+    return list;
+}
+
+static void read_times(struct course *course, const struct lab_value *kept) {
+    const struct lab_value *phases = lab_value_get(kept, "phases");
+    for (int p = 0; phases && p < phases->count && p < course->campaign.phase_count; p++) {
+        const struct lab_campaign_phase *phase = &course->campaign.phases[p];
+        const struct lab_value *times = lab_value_get(phases->items[p], "taken_s");
+        for (int s = 0; times && s < times->count && s < phase->study_count; s++)
+            course->found[phase->first_study + s].taken_s = lab_value_as_number(times->items[s]);
     }
 }
 
@@ -140,6 +165,7 @@ static int find_unfinished(struct course *course, bool accept, struct lab_err *e
         if (hold(course, folders[i], err) < 0 ||
             check_machine(course, folders[i], kept, accept, err) < 0)
             return -1;
+        read_times(course, kept);
         return 1;
     }
     return 0;
@@ -186,6 +212,7 @@ int course_write(const struct course *course, const struct lab_campaign_status *
         lab_value_set_string(arena, phase, "name", campaign->phases[p].name);
         lab_value_set_string(arena, phase, "state", lab_campaign_state_names[state]);
         lab_value_set_string(arena, phase, "why", statuses[p].why);
+        lab_value_set(arena, phase, "taken_s", times_value(course, &campaign->phases[p]));
         lab_value_append(arena, phases, phase);
     }
     lab_value_set_string(arena, map, "campaign", campaign->name);
@@ -246,12 +273,44 @@ int course_look(struct course *course, struct lab_err *err) {
             continue;
         course->folder = folders[i];
         course->machine_note = lab_value_get_text(kept, "machine_note", NULL);
+        read_times(course, kept);
         set_slots(course);
         return 0;
     }
     return lab_err_set(err, LAB_ERR_USER,
                        "no folder of this campaign in %s: gpulab campaign run %s", home(course),
                        course->campaign.name);
+}
+
+bool course_is_folder(const char *word) {
+    LAB_AUTO(arena, arena);
+    return access(lab_arena_printf(&arena, "%s/campaign.json", word), F_OK) == 0;
+}
+
+int course_reopen(struct course *course, const char *folder, struct lab_err *err) {
+    char *text;
+    size_t length;
+    struct lab_value *tree;
+    const char *path = path_in(course, folder, "campaign.yaml"), **overrides = NULL;
+    const struct lab_value *kept = read_json(course, folder, "campaign.json");
+    const struct lab_value *words = lab_value_get(kept, "overrides");
+    int count = 0;
+    if (!kept)
+        return lab_err_set(err, LAB_ERR_WRONG, "%s/campaign.json can't be read", folder);
+    if (lab_file_read(path, FILE_BYTES_MOST, course->arena, &text, &length, err) < 0 ||
+        lab_yaml_parse(text, length, path, LAB_YAML_LIMITS, course->arena, &tree, err) < 0)
+        return -1;
+    for (int i = 0; words && i < words->count; i++)
+        LAB_ADD(overrides, count, course->arena) = lab_value_as_text(words->items[i], "");
+    course->overrides = lab_arena_copy(course->arena, overrides, (size_t)count, sizeof *overrides);
+    if (course_take(course, lab_value_get_text(kept, "campaign", "campaign"), tree, err) < 0)
+        return -1;
+    course->folder = lab_walk_trim(folder, course->arena);
+    course->machine_note = lab_value_get_text(kept, "machine_note", NULL);
+    course->simulated = lab_value_get_bool(read_json(course, folder, "machine.json"), "simulated");
+    read_times(course, kept);
+    set_slots(course);
+    return 0;
 }
 
 void course_close(struct course *course) {

@@ -2,6 +2,7 @@
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
 
+#include "analysis/analysis_build.h"
 #include "base/list.h"
 
 #include <ctype.h>
@@ -344,7 +345,7 @@ static const struct lab_chart *first_chart(const struct lab_analysis_result *res
     const struct lab_chart *tall = NULL;
     for (int c = 0; c < result->chart_count; c++) {
         const struct lab_chart *chart = &result->charts[c];
-        if (!page_chart_has_data(chart))
+        if (!lab_chart_has_data(chart))
             continue;
         if (!chart->panels[0].heat || chart->panels[0].y.name_count <= HERO_ROWS)
             return chart;

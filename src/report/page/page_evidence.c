@@ -2,6 +2,7 @@
  * folded, and whole in CSV files. */
 #include "report/page/page_internal.h"
 
+#include "analysis/analysis_build.h"
 #include "base/list.h"
 #include "doc/stream.h"
 
@@ -30,18 +31,6 @@ static void draw(const void *state, bool narrow, struct lab_str *out) {
     struct lab_plot_view view = drawing->view;
     view.width = narrow ? WIDTH_PHONE : view.width;
     lab_plot_svg(drawing->chart, view, out);
-}
-
-bool page_chart_has_data(const struct lab_chart *chart) {
-    for (int p = 0; p < chart->panel_count; p++) {
-        const struct lab_chart_panel *panel = &chart->panels[p];
-        if (panel->heat && panel->x.name_count * panel->y.name_count > 0)
-            return true;
-        for (int s = 0; s < panel->series_count; s++)
-            if (panel->series[s].count > 0)
-                return true;
-    }
-    return false;
 }
 
 static const struct lab_chart *name_chart(const struct page_build *build,
@@ -201,7 +190,7 @@ static void add_fold(const struct page_build *build, const struct lab_page_analy
         return;
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD, .title = "More values"});
     for (int c = 1; c < result->chart_count && c <= CHARTS_MOST; c++)
-        if (page_chart_has_data(&result->charts[c]))
+        if (lab_chart_has_data(&result->charts[c]))
             page_add_chart(build, &result->charts[c], WIDTH, 0);
     for (int t = 0; (table = page_merged(result, t, build->names, lab_doc_arena(doc))); t++)
         add_table(build, table, ROWS_FOLDED, csv_name(analysis, table->key, lab_doc_arena(doc)));
@@ -234,7 +223,7 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
     if (answer[first])
         lab_doc_text(doc, LAB_DOC_PLAIN, "%s", answer + first + 1);
     lab_doc_only(doc, LAB_DOC_SCREEN);
-    if (result->chart_count > 0 && page_chart_has_data(&result->charts[0]))
+    if (result->chart_count > 0 && lab_chart_has_data(&result->charts[0]))
         page_add_chart(build, &result->charts[0], WIDTH, 0);
     add_drawn(build, analysis);
     bool few = result->part_count < 2 && !page_merged(result, 0, build->names, lab_doc_arena(doc));

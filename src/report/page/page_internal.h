@@ -88,8 +88,6 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
                     int panels_most);
 /* What compares the analysis's parts; of a single part its first table. */
 void page_add_small_table(const struct page_build *build, const struct lab_page_analysis *analysis);
-/* Whether there is anything to draw: a value in some panel. */
-bool page_chart_has_data(const struct lab_chart *chart);
 #define PAGE_INCONCLUSIVE "inconclusive" /* the id of the section that lists them */
 /* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: …. Warning: …", marked. NULL
  * = none of these. */

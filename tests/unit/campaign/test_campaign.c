@@ -115,9 +115,10 @@ LAB_TEST(conditions_have_three_values) {
         claim_of("numa.cell", LAB_CLAIM_NO, .001, .008),
         claim_of("numa.device", LAB_CLAIM_INCONCLUSIVE, .01, .03),
         claim_of("compile.gain", LAB_CLAIM_NO, 0, .004),
+        claim_of("compile.gain", LAB_CLAIM_NOT_TESTED, NAN, NAN),
     };
-    struct lab_claim *refs[5];
-    for (int i = 0; i < 5; i++)
+    struct lab_claim *refs[6];
+    for (int i = 0; i < 6; i++)
         refs[i] = &claims[i];
     static const struct {
         const char *when;
@@ -137,6 +138,7 @@ LAB_TEST(conditions_have_three_values) {
         {"numa.device > 2%", LAB_CAMPAIGN_UNKNOWN},
         {"numa.device > 5%", LAB_CAMPAIGN_FALSE},
         {"compile.gain", LAB_CAMPAIGN_FALSE},
+        {"compile.gain < 1%", LAB_CAMPAIGN_TRUE},
         {"compile.gain > 0.1%", LAB_CAMPAIGN_UNKNOWN},
         {"compile.model", LAB_CAMPAIGN_UNKNOWN},
         {"numa.device and compile.gain", LAB_CAMPAIGN_FALSE},
@@ -145,7 +147,7 @@ LAB_TEST(conditions_have_three_values) {
         {"compile.gain or numa.penalty and not numa.cell > 5%", LAB_CAMPAIGN_TRUE},
         {"(compile.gain or numa.penalty) and compile.gain", LAB_CAMPAIGN_FALSE},
     };
-    struct lab_campaign_claims found[2] = {{refs, 5}, {0}};
+    struct lab_campaign_claims found[2] = {{refs, 6}, {0}};
     struct lab_campaign_known known = {.phases = found};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *why;

@@ -1,0 +1,36 @@
+/*
+ * answers.h: what a campaign found: an analysis for each question, over the studies of its phases,
+ * those of one kind pooled.
+ */
+#pragma once
+
+#include "advise/advise.h"
+#include "command/campaign/course.h"
+
+struct course_answer {
+    const struct lab_campaign_question *question;
+    struct lab_analysis_result *result;   /* NULL = it could not be done */
+    const char *failure;                  /* then: why, a sentence without full stop */
+    const struct lab_claim *claim;        /* that answers it; NULL = none */
+    bool answered;                        /* that claim has a verdict */
+    const struct lab_study_table *tables; /* pooled */
+    int table_count;
+    int run_count, point_count; /* that it rests on */
+    double run_s;               /* mean real time of a run; NaN = unknown */
+    int others;                 /* studies left out: they ran on another machine */
+};
+
+struct course_answers {
+    struct course_answer *items; /* one for each question */
+    int count, answered;
+    const struct lab_advice *advice; /* one for each kind of study */
+    int advice_count;
+};
+
+int course_answer(struct course *course, struct course_answers *ret_answers, struct lab_err *err);
+
+struct lab_doc *course_report(const struct course *course, const struct course_answers *answers,
+                              const struct lab_campaign_status *statuses);
+/* report/index.html and report.md of the folder; the page's path, as the user would write it. */
+int course_report_write(const struct course *course, const struct lab_doc *doc,
+                        const char **ret_page, struct lab_err *err);
