@@ -78,34 +78,45 @@ static struct lab_campaign_status by_those_before(const struct lab_campaign *cam
     return status;
 }
 
+/* Whether the phase's condition holds, and a sentence about it; true and NULL where it has none. */
+static enum lab_campaign_truth judge_when(const struct lab_campaign *campaign, int phase,
+                                          const struct lab_campaign_known *known,
+                                          struct lab_arena *arena, const char **ret_why) {
+    const struct lab_campaign_phase *own = &campaign->phases[phase];
+    const char *why;
+    *ret_why = NULL;
+    if (!own->when)
+        return LAB_CAMPAIGN_TRUE;
+    enum lab_campaign_truth truth =
+        lab_campaign_judge(campaign, own->when, phase, known, arena, &why);
+    *ret_why = lab_arena_printf(arena,
+                                truth == LAB_CAMPAIGN_UNKNOWN ? "'%s' is undecided, so it runs (%s)"
+                                : truth == LAB_CAMPAIGN_TRUE  ? "'%s' holds (%s)"
+                                                              : "'%s' doesn't hold (%s)",
+                                own->when_text, why);
+    return truth;
+}
+
 static struct lab_campaign_status decide_one(const struct lab_campaign *campaign, int phase,
                                              const struct lab_campaign_known *known,
                                              const struct lab_campaign_status *statuses,
                                              struct lab_arena *arena) {
     const struct lab_campaign_phase *own = &campaign->phases[phase];
     struct campaign_counts counts = campaign_count(campaign, phase, known);
-    const char *why = NULL;
+    const char *why;
+    enum lab_campaign_truth truth = judge_when(campaign, phase, known, arena, &why);
     if (counts.begun) {
         const char *fault = find_fault(campaign, own, &counts, arena);
         if (fault)
             return (struct lab_campaign_status){LAB_CAMPAIGN_STOPPED, fault};
         return (struct lab_campaign_status){counts.ended ? LAB_CAMPAIGN_DONE : LAB_CAMPAIGN_RUNS,
-                                            NULL};
+                                            why};
     }
     struct lab_campaign_status status = by_those_before(campaign, phase, statuses, arena);
-    if (status.state != LAB_CAMPAIGN_READY || !own->when)
+    if (status.state != LAB_CAMPAIGN_READY)
         return status;
-    enum lab_campaign_truth truth =
-        lab_campaign_judge(campaign, own->when, phase, known, arena, &why);
-    if (truth == LAB_CAMPAIGN_FALSE)
-        status.state = LAB_CAMPAIGN_SKIPPED;
-    status.why =
-        lab_arena_printf(arena,
-                         truth == LAB_CAMPAIGN_UNKNOWN ? "'%s' is undecided, so it runs (%s)"
-                         : truth == LAB_CAMPAIGN_TRUE  ? "'%s' holds (%s)"
-                                                       : "'%s' doesn't hold (%s)",
-                         own->when_text, why);
-    return status;
+    return (struct lab_campaign_status){
+        truth == LAB_CAMPAIGN_FALSE ? LAB_CAMPAIGN_SKIPPED : LAB_CAMPAIGN_READY, why};
 }
 
 /* Phases that have not begun and whose studies were dropped for lack of room. */

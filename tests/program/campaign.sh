@@ -11,11 +11,17 @@ sim=device=sim:l40s-10
 run campaign
 expect_status 0
 expect_out '^ +numa_plan +A plan of six phases'
+expect_out '^ +contention_plan +A plan of three phases'
 run campaign show numa_plan
 cmp -s "$source_dir/conf/campaign/numa_plan.yaml" "$work/out" || fail "$what isn't the file"
 run campaign run numa_plan $sim --dry-run --json
 expect_status 0
 json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 8 and not any(s["dropped"] for s in d["schedule"])'
+
+run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
+expect_status 0
+expect_out '^ +contention +[█ ]+ 105 runs'
+[ "$(awk '{ print length }' "$work/out" | sort -n | tail -1)" -le 100 ] || fail "$what is wider than 100 columns"
 
 # one model each: a second or two in all
 small='quick_test experiment.vit_configs=[{patch_size:32,depth:2,heads:4,dim:256,mlp_dim:0}]'

@@ -91,9 +91,6 @@ static int answer_one(const struct course *course, struct course_answer *answer,
     answer->result = result;
     answer->tables = tables;
     answer->table_count = input.study_count;
-    answer->claim = find_claim(question, result);
-    answer->answered = answer->claim && (answer->claim->verdict == LAB_CLAIM_YES ||
-                                         answer->claim->verdict == LAB_CLAIM_NO);
     count_points(answer, arena);
     return 0;
 }
@@ -118,6 +115,26 @@ static void add_advice(const struct course *course, struct course_answers *answe
     answers->advice = advice;
 }
 
+static bool is_same(const struct lab_campaign_question *a, const struct lab_campaign_question *b) {
+    bool same = a->analysis == b->analysis && a->phase_count == b->phase_count;
+    for (int i = 0; same && i < a->phase_count; i++)
+        same = a->phases[i] == b->phases[i];
+    return same;
+}
+
+/* What was analysed for an earlier question isn't again. */
+static bool take_earlier(struct course_answers *answers, int number) {
+    const struct lab_campaign_question *question = answers->items[number].question;
+    for (int i = 0; i < number; i++)
+        if (is_same(answers->items[i].question, question)) {
+            answers->items[number] = answers->items[i];
+            answers->items[number].question = question;
+            answers->items[number].same = true;
+            return true;
+        }
+    return false;
+}
+
 int course_answer(struct course *course, struct course_answers *ret_answers, struct lab_err *err) {
     int count = course->campaign.question_count;
     struct course_answers answers = {
@@ -125,9 +142,13 @@ int course_answer(struct course *course, struct course_answers *ret_answers, str
         .count = count};
     for (int i = 0; i < count; i++) {
         answers.items[i].question = &course->campaign.questions[i];
-        if (answer_one(course, &answers.items[i], err) < 0)
+        struct course_answer *answer = &answers.items[i];
+        if (!take_earlier(&answers, i) && answer_one(course, answer, err) < 0)
             return -1;
-        answers.answered += answers.items[i].answered;
+        answer->claim = answer->result ? find_claim(answer->question, answer->result) : NULL;
+        answer->answered = answer->claim && (answer->claim->verdict == LAB_CLAIM_YES ||
+                                             answer->claim->verdict == LAB_CLAIM_NO);
+        answers.answered += answer->answered;
     }
     add_advice(course, &answers);
     *ret_answers = answers;

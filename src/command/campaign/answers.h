@@ -17,6 +17,7 @@ struct course_answer {
     int table_count;
     int run_count, point_count; /* that it rests on */
     double run_s;               /* mean real time of a run; NaN = unknown */
+    bool same;                  /* an earlier question has the same analysis and phases */
     int others;                 /* studies left out: they ran on another machine */
 };
 

@@ -58,19 +58,31 @@ static void add_claim_row(struct lab_doc *doc, const struct lab_claim *claim) {
     lab_doc_figure(doc, claim->n);
 }
 
-static void add_claims(struct lab_doc *doc, const struct lab_analysis_result *result) {
+/* Where the question names kinds, claims of these. */
+static bool is_asked(const struct lab_campaign_question *question, const struct lab_claim *claim) {
+    return !question->kinds || lab_str_find(claim->kind, question->kinds) >= 0;
+}
+
+static void add_claims(struct lab_doc *doc, const struct course_answer *answer) {
     static const struct lab_doc_column columns[] = {
         {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Compared with", LAB_UNIT_TEXT},
         {NULL, "Quantity", LAB_UNIT_TEXT}, {NULL, "Effect", LAB_UNIT_TEXT},
         {NULL, "Verdict", LAB_UNIT_TEXT},  {NULL, "Runs", LAB_UNIT_COUNT},
     };
     lab_doc_only(doc, PAGES);
+    const struct lab_analysis_result *result = answer->result;
+    int count = 0;
+    if (!answer->claim)
+        return;
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
-    for (int c = 0; c < result->claim_count && c < CLAIMS_MOST; c++)
-        add_claim_row(doc, &result->claims[c]);
-    if (result->claim_count > CLAIMS_MOST)
+    for (int round = 0; round < 2; round++) /* what was asked first */
+        for (int c = 0; c < result->claim_count; c++)
+            if (is_asked(answer->question, &result->claims[c]) == (round == 0) &&
+                (round == 0 || !answer->same) && count++ < CLAIMS_MOST)
+                add_claim_row(doc, &result->claims[c]);
+    if (count > CLAIMS_MOST)
         lab_doc_text(doc, LAB_DOC_FAINT, "%d more claims: gpulab campaign report --json",
-                     result->claim_count - CLAIMS_MOST);
+                     count - CLAIMS_MOST);
 }
 
 /* Which runs it rests on. */
@@ -111,6 +123,23 @@ static void add_question_data(const struct course *course, const struct course_a
     lab_doc_data(doc, NULL, map);
 }
 
+/* The analysis's own words where the claim is its headline; else the claim's. */
+static void add_answer(const struct course *course, const struct course_answer *answer,
+                       struct lab_doc *doc) {
+    const struct lab_analysis_result *result = answer->result;
+    const struct lab_claim *claim = answer->claim;
+    if (!result)
+        lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: %s.", answer->failure);
+    else if (!claim)
+        lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: no run shows it.");
+    else if (claim == result->claims && result->answer)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s", result->answer);
+    else if (claim->subject && *claim->subject)
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s.", lab_claim_sentence(claim, course->arena));
+    else
+        lab_doc_text(doc, LAB_DOC_SAYS, "Not tested.");
+}
+
 static void add_question(const struct course *course, const struct course_answer *answer,
                          int number, struct lab_doc *doc) {
     const struct lab_analysis_result *result = answer->result;
@@ -122,16 +151,11 @@ static void add_question(const struct course *course, const struct course_answer
                                            .id = answer->question->name});
     add_question_data(course, answer, doc);
     lab_doc_only(doc, LAB_DOC_PEOPLE);
-    if (!result)
-        lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: %s.", answer->failure);
-    else if (result->answer)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s", result->answer);
-    if (result && answer->claim && !answer->answered)
-        lab_doc_text(doc, LAB_DOC_NOTE, "Open: %s.",
-                     lab_claim_sentence(answer->claim, course->arena));
+    add_answer(course, answer, doc);
     if (result) {
-        add_chart(doc, result);
-        add_claims(doc, result);
+        if (!answer->same)
+            add_chart(doc, result);
+        add_claims(doc, answer);
         add_evidence(course, answer, doc);
     }
     lab_doc_only(doc, LAB_DOC_ALL);
@@ -218,7 +242,9 @@ static void add_uncertain(const struct course *course, const struct course_answe
     lab_doc_begin(doc,
                   (struct lab_doc_section){.title = "What remains uncertain", .id = "uncertain"});
     for (int i = 0; i < answers->count; i++)
-        for (int c = 0; answers->items[i].result && c < answers->items[i].result->claim_count; c++)
+        for (int c = 0; answers->items[i].result && !answers->items[i].same &&
+                        c < answers->items[i].result->claim_count;
+             c++)
             open += is_open(&answers->items[i].result->claims[c]);
     if (open)
         lab_doc_rows(doc, "uncertain", NULL, columns, sizeof columns / sizeof *columns);
@@ -228,7 +254,7 @@ static void add_uncertain(const struct course *course, const struct course_answe
         const struct course_answer *answer = &answers->items[i];
         for (int c = 0; answer->result && c < answer->result->claim_count; c++) {
             const struct lab_claim *claim = &answer->result->claims[c];
-            if (!is_open(claim) || shown++ >= OPEN_MOST)
+            if (answer->same || !is_open(claim) || shown++ >= OPEN_MOST)
                 continue;
             bool tested = claim->verdict != LAB_CLAIM_NOT_TESTED;
             lab_doc_cell(doc, "%s", answer->question->name);

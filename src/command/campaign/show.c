@@ -4,11 +4,13 @@
 #include "doc/doc.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CHART_COLUMNS_MOST 100
 #define NAME_COLUMNS       30
 #define FACT_COLUMNS       30 /* runs, time, disk behind a bar */
 #define BAR_COLUMNS_LEAST  10
+#define LABEL_COLUMNS      12
 
 static const char *const priority_names[] = {"high", "medium", "low"};
 
@@ -175,6 +177,11 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         lab_doc_add(doc, lab_cell_text(statuses[p].why));
     }
     lab_doc_gap(doc);
+    int width = LABEL_COLUMNS;
+    for (int p = 0; p < campaign->phase_count; p++)
+        if ((int)strlen(campaign->phases[p].name) + 4 > width)
+            width = (int)strlen(campaign->phases[p].name) + 4;
+    lab_doc_set_labels(doc, width);
     for (int p = 0; p < campaign->phase_count; p++)
         lab_doc_line(doc, campaign->phases[p].name, "%s", statuses[p].why ? statuses[p].why : "");
 }
