@@ -43,9 +43,17 @@ struct lab_campaign_gate { /* least shares, checked when the phase has ended; 0 
     double valid;          /* of those whose result is valid */
 };
 
+enum lab_campaign_strategy {
+    LAB_CAMPAIGN_AS_WRITTEN,
+    LAB_CAMPAIGN_ELIMINATE, /* more runs of placements that are inconclusive, none of the others */
+};
+
 struct lab_campaign_study {
-    const char *const *words; /* of `gpulab run`; NULL-terminated */
-    const char *label;        /* unique in its phase and fit for a folder's name: "numa_study_2" */
+    const char *const *words;            /* of `gpulab run`; NULL-terminated */
+    enum lab_campaign_strategy strategy; /* what it runs follows from claims of phases before */
+    const char *kind;                    /* of these */
+    const struct lab_analysis *analysis;
+    const char *label; /* unique in its phase and fit for a folder's name: "numa_study_2" */
 };
 
 struct lab_campaign_condition; /* condition.c */
@@ -94,11 +102,11 @@ struct lab_campaign {
 int lab_campaign_read(const struct lab_value *tree, const char *name, struct lab_arena *arena,
                       struct lab_campaign *ret_campaign, struct lab_err *err);
 
-/* The keys, for help: of the file, of a question, of a phase, of its gate, the budget and the
- * risks. */
+/* The keys, for help: of the file, of a question, of a phase, of a study that refines, of a gate,
+ * the budget and the risks. */
 extern const struct lab_option lab_campaign_keys[], lab_campaign_question_keys[],
-    lab_campaign_phase_keys[], lab_campaign_gate_keys[], lab_campaign_budget_keys[],
-    lab_campaign_risk_keys[];
+    lab_campaign_phase_keys[], lab_campaign_refine_keys[], lab_campaign_gate_keys[],
+    lab_campaign_budget_keys[], lab_campaign_risk_keys[];
 
 /* Whether `earlier` comes before `phase`, by any number of steps. */
 bool lab_campaign_comes_before(const struct lab_campaign *campaign, int earlier, int phase);
@@ -151,6 +159,15 @@ enum lab_campaign_truth lab_campaign_judge(const struct lab_campaign *campaign,
 int lab_campaign_asked(const struct lab_campaign *campaign, int phase, struct lab_arena *arena,
                        const struct lab_analysis *const **ret_analyses);
 
+/*
+ * Further words of a study that refines, from the claims of phases before; NULL = nothing is left
+ * to refine. The same claims give the same words. `ret_why` says what was chosen and why.
+ */
+const char *const *lab_campaign_refine(const struct lab_campaign *campaign, int phase,
+                                       const struct lab_campaign_study *study,
+                                       const struct lab_campaign_known *known,
+                                       struct lab_arena *arena, const char **ret_why);
+
 /* --- what follows --- */
 
 enum lab_campaign_state {
@@ -196,7 +213,7 @@ struct lab_campaign_schedule {
     int slot_count;
     double seconds; /* of all that isn't dropped */
     int64_t bytes;
-    int unknown; /* studies whose time is unknown */
+    int unknown; /* studies whose time is unknown, less those whose points are, too */
 };
 
 /*

@@ -279,7 +279,7 @@ int lab_campaign_make_schedule(const struct lab_campaign *campaign,
             if (slot->dropped)
                 continue;
             made.seconds += isnan(slot->seconds) ? 0 : slot->seconds;
-            made.unknown += isnan(slot->seconds);
+            made.unknown += isnan(slot->seconds) && found->planned > 0;
             made.bytes += slot->bytes;
         }
     }

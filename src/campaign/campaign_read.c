@@ -193,6 +193,23 @@ static int find_phases(const struct lab_campaign *campaign, const struct lab_val
 
 /* --- studies --- */
 
+struct refine {
+    const char *refine, *claim;
+    struct lab_value *study;
+};
+
+static const char *const strategies[] = {"as_written", "eliminate", NULL};
+
+const struct lab_option lab_campaign_refine_keys[] = {
+    {"refine", LAB_OPTION_CHOICE, offsetof(struct refine, refine), .choices = strategies + 1,
+     .help = "more runs of placements that are inconclusive, none of the others"},
+    {"claim", LAB_OPTION_STRING, offsetof(struct refine, claim),
+     .help = "the kind of claims that it follows from, of phases before"},
+    {"study", LAB_OPTION_VALUE, offsetof(struct refine, study),
+     .help = "the words of 'gpulab run', to which the points are added"},
+    {NULL},
+};
+
 static int read_words(const struct lab_value *item, struct lab_arena *arena,
                       const char *const **ret_words, struct lab_err *err) {
     const char **words = NULL;
@@ -217,6 +234,22 @@ static int read_words(const struct lab_value *item, struct lab_arena *arena,
     return 0;
 }
 
+/* {refine: eliminate, claim: numa.cell, study: numa_study} */
+static int read_refine(const struct lab_value *item, struct lab_arena *arena,
+                       struct lab_campaign_study *study, struct lab_err *err) {
+    struct refine raw = {0};
+    if (read_map(item, "a study", lab_campaign_refine_keys, &raw, arena, err) < 0)
+        return -1;
+    if (!raw.refine || !raw.claim || !raw.study)
+        return lab_value_err(item, err, "a study that refines needs refine, claim and study");
+    study->strategy = (enum lab_campaign_strategy)lab_str_find(raw.refine, strategies);
+    study->kind = raw.claim;
+    study->analysis = campaign_analysis_of(raw.claim);
+    if (!study->analysis)
+        return lab_value_err(item, err, "no analysis makes a claim '%s'", raw.claim);
+    return read_words(raw.study, arena, &study->words, err);
+}
+
 /* The study's name, with a number where the phase has it already. */
 static const char *make_label(const struct lab_campaign_study *studies, int count,
                               const char *const *words, struct lab_arena *arena) {
@@ -238,7 +271,9 @@ static int read_studies(const struct lab_value *list, struct lab_arena *arena,
     struct lab_campaign_study *studies =
         lab_arena_alloc(arena, (size_t)list->count + 1, sizeof *studies);
     for (int i = 0; i < list->count; i++) {
-        if (read_words(list->items[i], arena, &studies[i].words, err) < 0)
+        bool refines = list->items[i]->type == LAB_VALUE_MAP;
+        if ((refines ? read_refine(list->items[i], arena, &studies[i], err)
+                     : read_words(list->items[i], arena, &studies[i].words, err)) < 0)
             return -1;
         studies[i].label = make_label(studies, i, studies[i].words, arena);
     }
@@ -274,6 +309,17 @@ static int read_phase(const struct lab_value *item, struct lab_campaign *campaig
         return lab_value_err(item, err, "phase %s has no study", phase->name);
     if (campaign->study_count > LAB_CAMPAIGN_STUDIES_MOST)
         return lab_value_err(item, err, "more than %d studies", LAB_CAMPAIGN_STUDIES_MOST);
+    return 0;
+}
+
+/* What refines needs a phase before, whose claims it goes by. */
+static int check_refined(const struct lab_campaign_phase *phase, const struct lab_value *item,
+                         struct lab_err *err) {
+    for (int s = 0; s < phase->study_count; s++)
+        if (phase->studies[s].strategy != LAB_CAMPAIGN_AS_WRITTEN && phase->after_count == 0)
+            return lab_value_err(item, err,
+                                 "phase %s refines, and no phase comes before it; add 'after'",
+                                 phase->name);
     return 0;
 }
 
@@ -384,7 +430,8 @@ static int read_phases(const struct lab_value *list, struct lab_arena *arena,
         return -1;
     find_before(campaign, arena);
     for (int i = 0; i < list->count; i++)
-        if (read_conditions(campaign, i, &raw[i], arena, &phases[i], err) < 0)
+        if (check_refined(&phases[i], list->items[i], err) < 0 ||
+            read_conditions(campaign, i, &raw[i], arena, &phases[i], err) < 0)
             return -1;
     return 0;
 }

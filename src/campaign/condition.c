@@ -319,6 +319,14 @@ enum lab_campaign_truth lab_campaign_judge(const struct lab_campaign *campaign,
 
 /* --- which analyses --- */
 
+static void add_once(const struct lab_analysis *analysis, struct lab_arena *arena,
+                     const struct lab_analysis ***analyses, int *count) {
+    for (int i = 0; i < *count; i++)
+        if ((*analyses)[i] == analysis)
+            return;
+    LAB_ADD(*analyses, *count, arena) = analysis;
+}
+
 void campaign_condition_analyses(const struct lab_campaign *campaign,
                                  const struct lab_campaign_condition *condition, int phase,
                                  int asked, struct lab_arena *arena,
@@ -326,11 +334,8 @@ void campaign_condition_analyses(const struct lab_campaign *campaign,
     if (!condition)
         return;
     if (condition->node == NODE_CLAIM) {
-        bool known = !is_in_scope(campaign, condition, phase, asked);
-        for (int i = 0; i < *count && !known; i++)
-            known = (*analyses)[i] == condition->analysis;
-        if (!known)
-            LAB_ADD(*analyses, *count, arena) = condition->analysis;
+        if (is_in_scope(campaign, condition, phase, asked))
+            add_once(condition->analysis, arena, analyses, count);
         return;
     }
     campaign_condition_analyses(campaign, condition->left, phase, asked, arena, analyses, count);
@@ -344,6 +349,9 @@ int lab_campaign_asked(const struct lab_campaign *campaign, int phase, struct la
     for (int p = 0; p < campaign->phase_count; p++) {
         const struct lab_campaign_phase *own = &campaign->phases[p];
         campaign_condition_analyses(campaign, own->when, p, phase, arena, &analyses, &count);
+        for (int s = 0; s < own->study_count; s++)
+            if (own->studies[s].analysis && lab_campaign_comes_before(campaign, phase, p))
+                add_once(own->studies[s].analysis, arena, &analyses, &count);
         for (int i = 0; i < own->expectation_count; i++)
             campaign_condition_analyses(campaign, own->expectations[i].condition, p, phase, arena,
                                         &analyses, &count);

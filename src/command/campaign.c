@@ -227,6 +227,7 @@ static const struct lab_manual_section *campaign_sections(struct lab_arena *aren
         {.title = "Keys of a campaign's file", .keys = lab_campaign_keys},
         {.title = "Keys of a question", .keys = lab_campaign_question_keys},
         {.title = "Keys of a phase", .keys = lab_campaign_phase_keys},
+        {.title = "Keys of a study that refines", .keys = lab_campaign_refine_keys},
         {.title = "Keys of a gate", .keys = lab_campaign_gate_keys},
         {.title = "Keys of the budget", .keys = lab_campaign_budget_keys},
         {.title = "Keys of the risks", .keys = lab_campaign_risk_keys},

@@ -16,7 +16,7 @@ run campaign show numa_plan
 cmp -s "$source_dir/conf/campaign/numa_plan.yaml" "$work/out" || fail "$what isn't the file"
 run campaign run numa_plan $sim --dry-run --json
 expect_status 0
-json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 8 and not any(s["dropped"] for s in d["schedule"])'
+json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 9 and not any(s["dropped"] for s in d["schedule"])'
 
 run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
 expect_status 0

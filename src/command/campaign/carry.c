@@ -94,6 +94,8 @@ static void say_study(const struct course *course, const struct choice *choice) 
     if (!console->quiet && !console->json)
         lab_console_note("phase %s: %s", course->campaign.phases[choice->phase].name,
                          course->studies[choice->study].title);
+    if (!console->quiet && !console->json && course->studies[choice->study].why)
+        lab_console_note("%s", course->studies[choice->study].why);
 }
 
 /* The first that finds its devices free; where none does, the first waits. */
@@ -160,6 +162,7 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
     for (;;) {
         struct choice *choices, choice;
         struct attempt attempt;
+        course_refine(course);
         now = lab_campaign_decide(&course->campaign, &known, course->arena);
         say_changes(course, before, now);
         before = now;

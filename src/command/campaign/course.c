@@ -87,6 +87,7 @@ static void make_studies(struct course *course) {
                 LAB_ADD(words, n, arena) = course->overrides[i];
             study->words = words;
             study->title = lab_arena_strdup(arena, title.text);
+            study->refined = campaign->phases[p].studies[s].strategy == LAB_CAMPAIGN_AS_WRITTEN;
             course->found[at] =
                 (struct lab_campaign_found){.expected_s = NAN, .taken_s = NAN, .energy_j = NAN};
         }
@@ -207,7 +208,9 @@ int course_plan(struct course *course, bool estimate, bool calibrate, struct lab
         course->found[i].planned = plan.run_count;
         if (i == 0)
             take_machine(course, &plan);
-        if (estimate)
+        if (!course->studies[i].refined) /* how much is found out later */
+            course->found[i].planned = 0;
+        else if (estimate)
             result = estimate_plan(course, i, &plan, calibrate, &history, err);
     }
     lab_history_close(history);
@@ -332,6 +335,54 @@ int course_read_claims(struct course *course, int phase, struct lab_err *err) {
     return 0;
 }
 
+/* Whether all phases before it have ended, or won't run. */
+static bool is_due(const struct course *course, const struct lab_campaign_status *statuses,
+                   int phase) {
+    const struct lab_campaign_phase *own = &course->campaign.phases[phase];
+    for (int i = 0; i < own->after_count; i++)
+        if (statuses[own->after[i]].state < LAB_CAMPAIGN_DONE)
+            return false;
+    return true;
+}
+
+static void refine_study(struct course *course, int phase, int number) {
+    struct course_study *study =
+        &course->studies[course->campaign.phases[phase].first_study + number];
+    struct lab_campaign_found *found =
+        &course->found[course->campaign.phases[phase].first_study + number];
+    struct lab_campaign_known known = course_known(course);
+    const char *const *extra = lab_campaign_refine(&course->campaign, phase,
+                                                   &course->campaign.phases[phase].studies[number],
+                                                   &known, course->arena, &study->why);
+    const char **words = NULL;
+    int count = 0;
+    study->refined = true;
+    if (!extra) {
+        *found = (struct lab_campaign_found){
+            .begun = true, .taken_s = NAN, .energy_j = NAN, .expected_s = NAN};
+        return;
+    }
+    for (int i = 0; study->words[i]; i++)
+        LAB_ADD(words, count, course->arena) = study->words[i];
+    for (int i = 0; extra[i]; i++) {
+        LAB_ADD(words, count, course->arena) = extra[i];
+        study->title = lab_arena_printf(course->arena, "%s %s", study->title, extra[i]);
+    }
+    study->words = words;
+}
+
+void course_refine(struct course *course) {
+    struct lab_campaign_known known = course_known(course);
+    const struct lab_campaign_status *statuses =
+        lab_campaign_decide(&course->campaign, &known, course->arena);
+    for (int p = 0; p < course->campaign.phase_count; p++) {
+        const struct lab_campaign_phase *phase = &course->campaign.phases[p];
+        for (int s = 0; s < phase->study_count && is_due(course, statuses, p); s++)
+            if (!course->studies[phase->first_study + s].refined)
+                refine_study(course, p, s);
+    }
+}
+
 int course_read(struct course *course, struct lab_err *err) {
     for (int i = 0; i < course->campaign.study_count; i++)
         if (course_read_study(course, i, err) < 0)
@@ -344,5 +395,6 @@ int course_read(struct course *course, struct lab_err *err) {
         if (ended && course_read_claims(course, p, err) < 0)
             return -1;
     }
+    course_refine(course);
     return 0;
 }

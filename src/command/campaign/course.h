@@ -20,6 +20,8 @@
 struct course_study {
     const char *const *words; /* of `gpulab run`, the campaign's overrides behind its own */
     bool multirun;
+    bool refined;       /* what it runs is known by now; true of one that doesn't refine */
+    const char *why;    /* of one that refines: what was chosen, or why nothing; NULL = unknown */
     const char *title;  /* "numa_study experiment.hardware.gpu_ids=[0,3]" */
     const char *slot;   /* the folder below which it lies; NULL = there is no campaign's yet */
     const char *folder; /* the study's own; NULL = it hasn't begun */
@@ -79,6 +81,10 @@ int course_read(struct course *course, struct lab_err *err);
 /* The same of one study that has run. */
 int course_read_study(struct course *course, int study, struct lab_err *err);
 int course_read_claims(struct course *course, int phase, struct lab_err *err);
+
+/* Gives studies that refine their points, once the phases before have ended. Those without any
+ * count as ended. */
+void course_refine(struct course *course);
 
 struct lab_campaign_known course_known(const struct course *course);
 /* campaign.json. `ended`: nothing else is to be done, its report is written: where all phases are

@@ -55,6 +55,10 @@ static void add_slot(const struct gantt *gantt, const struct lab_campaign_slot *
         add_bar(slot->start_s / whole,
                 (slot->start_s + (isnan(slot->seconds) ? 0 : slot->seconds)) / whole, columns,
                 unicode, out);
+    if (!course->studies[phase->first_study + slot->study].refined) {
+        lab_str_add(out, "  runs by what is found");
+        return;
+    }
     lab_str_printf(&facts, "  %d run%s, ", found->planned, found->planned == 1 ? "" : "s");
     if (slot->dropped)
         lab_str_add(&facts, "dropped");
@@ -182,6 +186,12 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         if ((int)strlen(campaign->phases[p].name) + 4 > width)
             width = (int)strlen(campaign->phases[p].name) + 4;
     lab_doc_set_labels(doc, width);
-    for (int p = 0; p < campaign->phase_count; p++)
-        lab_doc_line(doc, campaign->phases[p].name, "%s", statuses[p].why ? statuses[p].why : "");
+    for (int p = 0; p < campaign->phase_count; p++) {
+        const struct lab_campaign_phase *phase = &campaign->phases[p];
+        lab_doc_line(doc, phase->name, "%s", statuses[p].why ? statuses[p].why : "");
+        for (int s = 0; s < phase->study_count; s++) {
+            const char *why = course->studies[phase->first_study + s].why;
+            lab_doc_line(doc, phase->name, "%s", why ? why : "");
+        }
+    }
 }

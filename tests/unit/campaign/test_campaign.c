@@ -86,6 +86,10 @@ LAB_TEST(what_is_wrong_is_one_line_with_its_place) {
          "numa makes no claim 'numa.x'"},
         {A "]\nquestions: [{name: q, ask: x, analysis: balance, phases: [a]}]", "is not about"},
         {A "]\nquestions: [{name: q, ask: x}]", "question q needs ask, analysis and phases"},
+        {"phases: [{name: a, studies: [{refine: eliminate, claim: numa.cell, study: s}]}]",
+         "phase a refines, and no phase comes before it"},
+        {A ", {name: b, after: [a], studies: [{refine: eliminate, study: s}]}]",
+         "a study that refines needs refine, claim and study"},
         {"title: x", "phases must be a list"},
     };
     struct lab_campaign campaign;
@@ -222,6 +226,40 @@ LAB_TEST(phases_follow_from_what_was_found) {
     assert_contains(now[2].why, "78.9% of its results are valid, at least 90% must be");
     found[3] = (struct lab_campaign_found)ENDED(7, 7);
     assert_string_equal(decide(&campaign, found, NULL)[2].why, "all 7 runs failed");
+}
+
+LAB_TEST(placements_are_refined_where_they_are_inconclusive) {
+    struct lab_campaign campaign =
+        given(A ", {name: b, after: [a], studies: [{refine: eliminate, claim: numa.cell, study: "
+                "numa_study repeat=9}]}]");
+    static const char *const scopes[][2] = {{"gpu0_numa0_m", "gpu0_numa1_m"},
+                                            {"gpu0_numa0_m", "gpu0_numa2_m"},
+                                            {"gpu3_numa0_m", "gpu3_numa1_m"}};
+    struct lab_claim claims[3], *refs[3];
+    for (int i = 0; i < 3; i++) {
+        claims[i] =
+            claim_of("numa.cell", i == 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE, .01, .02);
+        claims[i].needed = i ? 8 : 6;
+        claims[i].scope = scopes[i];
+        claims[i].scope_count = 2;
+        refs[i] = &claims[i];
+    }
+    struct lab_campaign_claims found[2] = {{refs, 3}, {0}};
+    struct lab_campaign_known known = {.phases = found};
+    const struct lab_campaign_study *study = &campaign.phases[1].studies[0];
+    const char *why, *const *words =
+                         lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why);
+    assert_string_equal(words[0], "experiment.hardware.gpu_ids=[0,3]");
+    assert_string_equal(words[1], "experiment.hardware.numa_nodes=[0,1]"); /* 2 is worse */
+    assert_string_equal(words[2], "experiment.repeat=3");
+    assert_null(words[3]);
+    assert_contains(why, "2 of 3 comparisons of placements are inconclusive");
+    claims[0].needed = claims[2].needed = 60; /* runs that nobody would take */
+    assert_null(lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why));
+    found[0].count = 0;
+    assert_null(lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why));
+    const struct lab_analysis *const *asked;
+    assert_int_equal(lab_campaign_asked(&campaign, 0, &test_arena, &asked), 1);
 }
 
 /* --- schedules --- */
