@@ -13,7 +13,7 @@
 
 struct campaign_config {
     bool dry_run, accept_machine, verbose;
-    const char *config_dir;
+    const char *config_dir, *output;
 };
 
 static const struct lab_option campaign_options[] = {
@@ -25,6 +25,8 @@ static const struct lab_option campaign_options[] = {
      .help = "a line for each run"},
     {"config-dir", LAB_OPTION_STRING, offsetof(struct campaign_config, config_dir),
      .value_name = "DIR", .help = "look for configs here first, then in ~/.config/gpulab"},
+    {"output", LAB_OPTION_STRING, offsetof(struct campaign_config, output), .letter = 'o',
+     .value_name = "FILE", .help = "of pack: the archive; NAME-DATE-TIME.tar.gz if not given"},
     {NULL},
 };
 
@@ -157,16 +159,29 @@ static int run_campaign(struct course *course, int *ret_status, struct lab_err *
     return interrupted ? 0 : course_write(course, statuses, true, err);
 }
 
-static int look(struct course *course, bool answers, struct lab_err *err) {
+static int pack(struct course *course, struct lab_err *err) {
+    const struct campaign_config *config = course->call->config;
+    const char *path;
+    if (course_pack(course, config->output, &path, err) < 0)
+        return -1;
+    struct lab_doc *doc = lab_doc_open(NULL, course->arena);
+    lab_doc_line_as(doc, "archive", "Archive", path);
+    lab_doc_print(doc, course->call->console);
+    return 0;
+}
+
+static int look(struct course *course, const char *action, struct lab_err *err) {
     if (!course->folder &&
         (course_plan(course, false, false, err) < 0 || course_look(course, err) < 0))
         return -1;
+    if (lab_str_equal(action, "pack"))
+        return pack(course, err);
     if (course_read(course, err) < 0)
         return -1;
     struct lab_campaign_known known = course_known(course);
     const struct lab_campaign_status *statuses =
         lab_campaign_decide(&course->campaign, &known, course->arena);
-    if (answers)
+    if (lab_str_equal(action, "report"))
         return report(course, statuses, err);
     print_status(course, statuses);
     return 0;
@@ -181,28 +196,27 @@ static int use_campaign(const struct lab_command_call *call, const char *action,
                            "NAME is missing: gpulab campaign %s NAME; 'gpulab campaign list' lists "
                            "them",
                            action);
-    bool looks = lab_str_equal(action, "status") || lab_str_equal(action, "report");
-    if (looks && call->word_count == 2 && course_is_folder(call->words[1]))
-        return course_reopen(&course, call->words[1], err) < 0
-                   ? -1
-                   : look(&course, lab_str_equal(action, "report"), err);
+    bool runs = lab_str_equal(action, "run"), shows = lab_str_equal(action, "show");
+    if (!runs && !shows && call->word_count == 2 && course_is_folder(call->words[1])) {
+        course.path = lab_run_path(config->config_dir, call->arena);
+        return course_reopen(&course, call->words[1], err) < 0 ? -1 : look(&course, action, err);
+    }
     if (course_compose(&course, config->config_dir, call->words[1], call->words + 2,
                        call->word_count - 2, err) < 0)
         return -1;
     if (config->config_dir)
         lab_device_set_folders(course.path.folders);
-    if (lab_str_equal(action, "show"))
+    if (shows)
         return show_file(&course, call->words[1], err);
     if (lab_machine_open(NULL, &course.machine, err) < 0)
         return -1;
-    int result = lab_str_equal(action, "run") ? run_campaign(&course, ret_status, err)
-                                              : look(&course, lab_str_equal(action, "report"), err);
+    int result = runs ? run_campaign(&course, ret_status, err) : look(&course, action, err);
     course_close(&course);
     lab_machine_close(course.machine);
     return result;
 }
 
-static const char *const actions[] = {"list", "show", "run", "status", "report", NULL};
+static const char *const actions[] = {"list", "show", "run", "status", "report", "pack", NULL};
 
 static int campaign_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const char *action = call->word_count ? call->words[0] : "list";
@@ -251,6 +265,8 @@ static const struct lab_manual_example examples[] = {
     {"gpulab campaign status numa_plan device=sim:l40s-10", "how far each phase is, and why"},
     {"gpulab campaign report numa_plan device=sim:l40s-10 --json",
      "its answers again, for programs; the page is rewritten"},
+    {"gpulab campaign pack outputs/campaign/numa_plan/2026-11-18/10-42-03",
+     "plan, machine, data and report as one archive"},
     {"gpulab campaign show numa_plan > mine.yaml", "its file, to start your own from"},
     {NULL},
 };
@@ -258,7 +274,7 @@ static const struct lab_manual_example examples[] = {
 const struct lab_command lab_command_campaign = {
     .name = "campaign",
     .summary = "carry out a plan of several studies, and answer its questions",
-    .usage = "[list | show | run | status | report] [NAME | FOLDER] [key=value...]",
+    .usage = "[list | show | run | status | report | pack] [NAME | FOLDER] [key=value...]",
     .description =
         "A campaign is one file: questions, phases with their studies, what each phase comes "
         "after, conditions on what earlier phases found, gates and a budget. Phases run by what "

@@ -55,6 +55,20 @@ json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
 run campaign report "$folder" --json
 expect_status 0
 json 'd["questions"][0]["claim"]["kind"].startswith("numa.") and d["questions"][0]["claim"]["verdict"] == "yes"'
+
+# packed, it can be looked at and run elsewhere
+run campaign pack "$folder" -o packed.tar.gz --json
+expect_status 0
+json 'd["archive"] == "packed.tar.gz"'
+mkdir elsewhere && tar -xzf packed.tar.gz -C elsewhere
+set -- elsewhere/small-*
+[ -f "$1/conf/campaign/small.yaml" ] && [ ! -e "$1/lock" ] || fail "the archive holds $(find elsewhere | head -20)"
+"$gpulab" campaign report "$folder" --json | grep -v '"page"\|"folder"' >before.json
+"$gpulab" campaign report "$1" --json | grep -v '"page"\|"folder"' >after.json
+cmp -s before.json after.json || fail "a packed campaign has other answers: $(diff before.json after.json | head -5)"
+(cd "$1" && eval "$(sed -n 's/^\(gpulab campaign run .*[^ ]\)      all of it.*/\1/p' README.md |
+    sed "s,^gpulab,'$gpulab',") --dry-run --quiet") >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+grep -q "^small: small" "$work/out" || fail "the archive's line shows $(head -3 "$work/out")"
 run campaign run small $sim --config-dir conf --quiet # it was finished: a new one
 expect_status 0
 [ "$(echo outputs/campaign/small/*/* | wc -w)" = 2 ] || fail "a finished campaign is no new folder"

@@ -106,6 +106,11 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
 /* Returns once all GPUs are cooler than the campaign asks for, or it has waited long enough. */
 void course_wait_for_heat(const struct course *course);
 
+/* The folder as an archive, with what a rerun elsewhere needs. `output` NULL: NAME-DATE-TIME.tar.gz
+ * here. */
+int course_pack(const struct course *course, const char *output, const char **ret_path,
+                struct lab_err *err);
+
 /* --- shown --- */
 
 struct lab_doc;
