@@ -205,4 +205,9 @@ set_tests_properties(proof PROPERTIES TIMEOUT 3600 LABELS long ENVIRONMENT "${te
 # Questions of a published plan, asked by the shipped studies as a user would.
 add_test(NAME questions COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/questions.py $<TARGET_FILE:gpulab>
          ${CMAKE_SOURCE_DIR})
-set_tests_properties(questions PROPERTIES TIMEOUT 3600 LABELS long ENVIRONMENT "${test_environment}")
+add_test(NAME campaign_questions COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/questions.py
+         $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR} --campaign numa_plan --seeds 10)
+add_test(NAME campaign_kills COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/campaign_kills.py
+         $<TARGET_FILE:gpulab>)
+set_tests_properties(questions campaign_questions campaign_kills PROPERTIES TIMEOUT 3600 LABELS long
+                     ENVIRONMENT "${test_environment}")

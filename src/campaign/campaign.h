@@ -115,7 +115,7 @@ bool lab_campaign_comes_before(const struct lab_campaign *campaign, int earlier,
 
 struct lab_campaign_found { /* of one study */
     bool begun;
-    bool again;                         /* it failed before and is to be tried again */
+    bool again; /* what failed is to be tried again, or its files completed */
     int planned, done, failed, invalid; /* runs; invalid ones are done */
     double taken_s, energy_j;           /* of runs that are done; NaN = unknown */
     int64_t bytes;

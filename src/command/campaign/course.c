@@ -9,11 +9,13 @@
 #include "load/study_file.h"
 #include "machine/machine.h"
 #include "machine/machine_json.h"
+#include "run/folder.h"
 #include "run/plan_estimate.h"
 #include "run/run_study.h"
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OWN_PREFIX "campaign." /* of words that change the campaign's own file */
 
@@ -291,6 +293,9 @@ int course_read_study(struct course *course, int study, struct lab_err *err) {
     if (result == 0)
         count_runs(&course->found[study], file->runs, file->run_count, course->simulated);
     lab_study_file_close(file);
+    /* a runner works on it, or was killed before its files were complete */
+    if (access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, own->folder), F_OK) == 0)
+        course->found[study].again = true;
     return result;
 }
 

@@ -122,13 +122,13 @@ void course_add_schedule(const struct course *course, const struct lab_campaign_
     lab_doc_drawing(doc, draw_gantt, gantt);
     lab_doc_data(doc, "schedule", schedule_value(course, schedule));
     lab_str_printf(&text, "%lld runs", (long long)runs);
-    if (schedule->unknown < schedule->slot_count) {
+    if (schedule->seconds > 0) {
         lab_str_add(&text, " in about ");
         lab_str_add_duration(&text, schedule->seconds, LAB_DURATION_ROUNDED);
     }
     if (schedule->unknown > 0)
-        lab_str_printf(&text, "%s time of %d studies unknown",
-                       schedule->unknown < schedule->slot_count ? ";" : ",", schedule->unknown);
+        lab_str_printf(&text, "%s time of %d studies unknown", schedule->seconds > 0 ? ";" : ",",
+                       schedule->unknown);
     lab_str_add(&text, ", ");
     lab_str_add_bytes_binary(&text, (double)schedule->bytes);
     lab_str_add(&text, " of disk");
