@@ -160,8 +160,8 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
         lab_arena_alloc(course->arena, (size_t)course->campaign.phase_count + 1, sizeof *before);
     bool interrupted = false, left = false;
     for (;;) {
-        struct choice *choices, choice;
-        struct attempt attempt;
+        struct choice *choices, choice = {0};
+        struct attempt attempt = {0};
         course_refine(course);
         now = lab_campaign_decide(&course->campaign, &known, course->arena);
         say_changes(course, before, now);

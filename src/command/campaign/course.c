@@ -87,7 +87,7 @@ static void make_studies(struct course *course) {
             }
             for (int i = 0; i < extra; i++)
                 LAB_ADD(words, n, arena) = course->overrides[i];
-            study->words = words;
+            study->words = words ? words : lab_arena_alloc(arena, 1, sizeof *words);
             study->title = lab_arena_strdup(arena, title.text);
             study->refined = campaign->phases[p].studies[s].strategy == LAB_CAMPAIGN_AS_WRITTEN;
             course->found[at] =
@@ -132,7 +132,7 @@ static int plan_words(const struct course *course, const char *const *words, boo
     call.arena = arena;
     call.words = words;
     call.word_count = 0;
-    while (words[call.word_count])
+    while (words && words[call.word_count])
         call.word_count++;
     if (lab_command_sweep(&call, &course->path, multirun, &sweep, err) < 0)
         return -1;
