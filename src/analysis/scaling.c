@@ -4,10 +4,12 @@
  */
 #include "analysis/scaling/scaling.h"
 
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 struct scaling_config {
     struct lab_value *predict;
@@ -113,17 +115,6 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
         lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(&shorter, arena));
 }
 
-/* "Doubled depth, mean over 2 to 20": by how much isn't the same everywhere. */
-static const char *doubled(const char *what, const struct lab_stage_series *series,
-                           struct lab_arena *arena) {
-    int last = series->count - 1;
-    return last < 1 ? lab_arena_printf(arena, "Doubled %s", what)
-                    : lab_arena_printf(
-                          arena, "Doubled %s, mean over %g to %g", what,
-                          lab_study_setting_number(series->points[0]->runs[0], series->key),
-                          lab_study_setting_number(series->points[last]->runs[0], series->key));
-}
-
 #define DOUBLINGS_NAMED 3
 
 /* "Doubling the depth lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12 (95% CI: ±0.4%
@@ -169,12 +160,13 @@ static const char *make_answer(const struct scaling_group *group,
                                const struct scaling_prediction *predictions, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    const char *depth = doubled("depth", &group->depth, arena),
-               *width = doubled("width", &group->width, arena);
+    size_t named = strlen(group->title) + strlen(", ");
     if (!add_doublings(group->depths, group->depths_count, "depth", &text))
-        add_claim(&group->by_depth, depth, arena, &text);
+        add_claim(&group->by_depth, lab_words_capital(group->by_depth.subject + named, arena),
+                  arena, &text);
     if (!add_doublings(group->widths, group->widths_count, "width", &text))
-        add_claim(&group->by_width, width, arena, &text);
+        add_claim(&group->by_width, lab_words_capital(group->by_width.subject + named, arena),
+                  arena, &text);
     add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)

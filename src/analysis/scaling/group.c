@@ -222,24 +222,55 @@ static struct lab_claim claim_parameter(struct scaling_group *group,
 }
 
 /* The slope of ln throughput over ln key is a contrast of the points. */
-static struct lab_claim claim_series(const struct scaling_group *group,
-                                     const struct lab_stage_series *series, const char *kind,
-                                     const char *title, struct lab_arena *arena) {
-    struct lab_contrast contrast = {.arena = arena};
+static void add_slope(struct lab_contrast *contrast, const struct lab_stage_series *series) {
     double mean = 0, squares = 0;
-    double *x = lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *x);
+    double *x = lab_arena_alloc(contrast->arena, (size_t)series->count + 1, sizeof *x);
     for (int i = 0; i < series->count; i++) {
         x[i] = log(lab_study_setting_number(series->points[i]->runs[0], series->key));
         mean += x[i] / series->count;
     }
     for (int i = 0; i < series->count; i++)
         squares += (x[i] - mean) * (x[i] - mean);
-    for (int i = 0; i < series->count && series->count >= SERIES_LEAST; i++)
-        lab_contrast_add(&contrast, series->points[i], M_LN2 * (x[i] - mean) / squares);
+    for (int i = 0; i < series->count; i++)
+        lab_contrast_add(contrast, series->points[i], M_LN2 * (x[i] - mean) / squares);
+}
+
+static double key_of(const struct lab_stage_series *series, int at) {
+    return lab_study_setting_number(series->points[at]->runs[0], series->key);
+}
+
+/* Over all of the series: the mean of the doublings, which the table has one by one; the slope
+ * where there aren't two. The subject says which. */
+static struct lab_claim claim_series(const struct scaling_group *group,
+                                     const struct lab_stage_series *series, const char *kind,
+                                     const char *title, struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    int count = series->count, doublings = 0;
+    double from = INFINITY, to = 0;
+    const char *subject = lab_arena_printf(arena, "%s, doubled %s", group->title, title);
+    for (int i = 0; i < count * count; i++) {
+        double half = key_of(series, i / count), whole = key_of(series, i % count);
+        if (whole != 2 * half)
+            continue;
+        lab_contrast_add_pair(&contrast, series->points[i / count], series->points[i % count], 1);
+        from = fmin(from, half);
+        to = fmax(to, whole);
+        doublings++;
+    }
+    for (int t = 0; t < contrast.count; t++)
+        contrast.terms[t].weight /= doublings;
+    if (doublings < 2)
+        contrast = (struct lab_contrast){.arena = arena};
+    if (doublings < 2 && count >= SERIES_LEAST) {
+        add_slope(&contrast, series);
+        subject = lab_arena_printf(arena, "%s, fitted over %d models from %g to %g", subject, count,
+                                   key_of(series, 0), key_of(series, count - 1));
+    }
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
     claim.reference = lab_arena_printf(arena, "half the %s", title);
-    name_claim(group, &claim, kind, lab_arena_printf(arena, "%s, doubled %s", group->title, title),
-               "throughput", arena);
+    if (doublings > 1)
+        claim.mean_of = lab_arena_printf(arena, "%d doublings from %g to %g", doublings, from, to);
+    name_claim(group, &claim, kind, subject, "throughput", arena);
     return claim;
 }
 
@@ -252,8 +283,7 @@ static int claim_doublings(const struct scaling_group *group, const struct lab_s
     *ret_doublings = NULL;
     for (int i = 0; i < series->count; i++)
         for (int k = i + 1; k < series->count; k++) {
-            double from = lab_study_setting_number(series->points[i]->runs[0], series->key),
-                   to = lab_study_setting_number(series->points[k]->runs[0], series->key);
+            double from = key_of(series, i), to = key_of(series, k);
             if (to != 2 * from)
                 continue;
             struct lab_contrast contrast = {.arena = arena};

@@ -137,6 +137,33 @@ LAB_TEST(the_planted_rates_come_back) {
     given_end(&given);
 }
 
+/* The headline is the mean of what the table has; a slope says that it is one. */
+LAB_TEST(headline_is_the_mean_of_the_doublings) {
+    struct given_study given;
+    double logs = 0;
+    for (int repeats = 1; repeats <= 4; repeats += 3) {
+        given_models(&given, (struct planted){.repeats = repeats, .noise = 0.4});
+        struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+        logs = 0;
+        for (int depth = 4; depth <= 12; depth += 4)
+            logs += log1p(claim_of(&result, "scaling.depth",
+                                   lab_arena_printf(&given.arena, "depth %d", depth))
+                              ->effect);
+        assert_near(result.claims[0].effect, expm1(logs / 3), 1e-9);
+        assert_int_equal(isnan(result.claims[0].low), repeats == 1);
+        assert_says(result.answer, "oubled depth, mean of 3 doublings from 2 to 12: ");
+        assert_string_equal(claim_of(&result, "scaling.width", "doubled")->mean_of,
+                            "2 doublings from 256 to 1024");
+        given_end(&given);
+    }
+    given_begin(&given, "scaling_study");
+    for (int depth = 4; depth <= 6; depth++)
+        given_model(&given, 0, depth, 512, 0, &(struct planted){0});
+    assert_says(when_asked(&given, "scaling", NULL).answer,
+                "Inconclusive: doubled depth, fitted over 3 models from 4 to 6: ");
+    given_end(&given);
+}
+
 LAB_TEST(intervals_hold_as_often_as_they_say) {
     enum { TRIALS = 200, CLAIMS = 4 };
     static const char *const kinds[CLAIMS] = {"scaling.compute_rate", "scaling.launch",
