@@ -32,7 +32,7 @@ static bool is_of(const struct lab_break_even *even, const char *model) {
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
                                        struct lab_arena *arena) {
     int tested = 0, outside = 0, devices = gangs->pool_count > 0 ? gangs->pools[0].devices : 0;
-    const struct lab_break_even *found = NULL;
+    const struct lab_break_even *found = NULL, *open = NULL;
     for (int i = 0; i < gangs->break_even_count; i++) {
         const struct lab_break_even *even = &gangs->break_even[i];
         if (even->devices != devices || !is_of(even, model) ||
@@ -42,20 +42,26 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
         outside += even->claim.verdict == LAB_CLAIM_NO;
         if (!found && even->claim.verdict == LAB_CLAIM_YES)
             found = even;
+        if (!open && even->claim.verdict == LAB_CLAIM_INCONCLUSIVE && !isnan(even->claim.effect))
+            open = even;
     }
     if (tested == 0)
         return NULL;
-    if (!found)
+    if (!found && !open)
         return outside == tested ? "Break-even is not within the tested range."
                                  : "Break-even is inconclusive.";
-    const struct lab_claim *claim = &found->claim;
-    bool batch = lab_str_equal(found->over, "batch");
-    return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
-                            gangs->unit, found->rising ? "from" : "up to", batch ? "batch " : "",
-                            lab_training_count(claim->effect, arena),
-                            batch ? "" : lab_arena_printf(arena, " %s", found->over), found->where,
-                            lab_training_count(claim->low, arena),
-                            lab_training_count(claim->high, arena));
+    const struct lab_break_even *even = found ? found : open;
+    const struct lab_claim *claim = &even->claim;
+    bool batch = lab_str_equal(even->over, "batch");
+    const char *basis =
+        found ? lab_arena_printf(arena, "95%% CI [%s, %s]", lab_training_count(claim->low, arena),
+                                 lab_training_count(claim->high, arena))
+              : lab_arena_printf(arena, "%d run%s each", claim->n, claim->n == 1 ? "" : "s");
+    return lab_arena_printf(
+        arena, "%s%d %ss pay off %s %s%s%s (%s; %s).", found ? "" : "Inconclusive: ", devices,
+        gangs->unit, even->rising ? "from" : "up to", batch ? "batch " : "",
+        lab_training_count(claim->effect, arena),
+        batch ? "" : lab_arena_printf(arena, " %s", even->over), even->where, basis);
 }
 
 /* --- what to do --- */

@@ -155,15 +155,21 @@ static double edge_at(const struct line *line, int at, double share, int sign, b
     return x_at(line, at, to);
 }
 
-/* From one sign to the other, with one inconclusive range in between. */
+/* As the place's own comparison is judged, among all of the study. */
+static bool is_certain(const struct place *place, int sign) {
+    const struct lab_claim *claim = &place->gang->claim;
+    return claim->verdict == LAB_CLAIM_YES && sign * claim->effect > 0;
+}
+
+/* From one sign to the other, both certain, with one inconclusive range in between. */
 static void find_interval(const struct line *line, struct lab_claim *claim, bool *ret_rising) {
-    int first = test_at(line, 0, 0).sign, sign = first, turns = 0;
+    int first = test_at(line, 0, 0).sign, sign = first, turns = 0, crossings = 0;
     for (int p = 0; p + 1 < line->count; p++)
         for (int step = 1; step <= STEPS; step++) {
             double share = (double)step / STEPS,
                    before = test_at(line, p, share - 1.0 / STEPS).mean;
             struct test test = test_at(line, p, share);
-            if (before * test.mean <= 0 && before != test.mean)
+            if (before * test.mean <= 0 && before != test.mean && ++crossings)
                 claim->effect = x_at(line, p, share - test.mean / (test.mean - before) / STEPS);
             if (test.sign == sign)
                 continue;
@@ -172,14 +178,17 @@ static void find_interval(const struct line *line, struct lab_claim *claim, bool
             claim->high = edge_at(line, p, share, test.sign, true);
             sign = test.sign;
         }
-    *ret_rising = sign > 0;
+    *ret_rising = test_at(line, line->count - 1, 0).mean > 0;
     if (turns == 0 && sign != 0)
         claim->verdict = LAB_CLAIM_NO;
-    else if (sign == -first && first != 0 && turns <= 2 && !isnan(claim->effect))
+    else if (sign == -first && first != 0 && turns <= 2 && !isnan(claim->effect) &&
+             is_certain(&line->places[0], first) &&
+             is_certain(&line->places[line->count - 1], sign))
         claim->verdict = LAB_CLAIM_YES;
     else
         claim->verdict = LAB_CLAIM_INCONCLUSIVE;
-    if (claim->verdict == LAB_CLAIM_NO)
+    if (claim->verdict == LAB_CLAIM_NO ||
+        (claim->verdict == LAB_CLAIM_INCONCLUSIVE && crossings > 1))
         claim->effect = NAN;
     if (claim->verdict != LAB_CLAIM_YES)
         claim->low = claim->high = NAN;
@@ -204,8 +213,10 @@ static const char *make_words(const struct lab_break_even *even, struct lab_aren
     case LAB_CLAIM_NO:
         return lab_arena_printf(arena, "not within %s to %s", from, until);
     case LAB_CLAIM_INCONCLUSIVE:
-        return lab_arena_printf(arena, "inconclusive (%d run%s each)", claim->n,
-                                claim->n == 1 ? "" : "s");
+        return lab_arena_printf(
+            arena, "%s%sinconclusive (%d run%s each)",
+            isnan(claim->effect) ? "" : lab_training_count(claim->effect, arena),
+            isnan(claim->effect) ? "" : ", ", claim->n, claim->n == 1 ? "" : "s");
     default:
         return lab_arena_printf(arena, "not tested between %s and %s", from, until);
     }

@@ -123,6 +123,34 @@ LAB_TEST(test_break_even_lies_in_its_interval) {
     check_break_even(0.0005);
 }
 
+/* Where an end of the range isn't told from one device among all comparisons, neither is where two
+ * begin to pay off. */
+LAB_TEST(test_break_even_is_as_certain_as_its_ends) {
+    static const double speedups[] = {0.8, 0.9, 1.1, 1.2};
+    int open = 0;
+    for (int s = 0; s < 40; s++) {
+        struct given_study given;
+        given_begin(&given, "train_scaling");
+        given.random = (uint64_t)s * 1000;
+        given_training(&given, "medium", speedups, 5, 0.1);
+        struct lab_analysis_result result = when_asked(&given, "speedup");
+        const struct lab_claim *even = claim_of(&result, "speedup.break_even", "medium");
+        bool certain = true;
+        for (int i = 0; i < 4; i += 3)
+            certain &= claim_of(&result, "speedup.cell",
+                                lab_arena_printf(&given.arena, "medium, batch %.0f", batches[i]))
+                           ->verdict == LAB_CLAIM_YES;
+        assert_true(certain || even->verdict != LAB_CLAIM_YES);
+        if (even->verdict == LAB_CLAIM_INCONCLUSIVE && !isnan(even->effect)) {
+            assert_contains(result.answer, " Inconclusive: 2 GPUs pay off from batch ");
+            assert_contains(result.answer, " (medium; 5 runs each).");
+            open++;
+        }
+        given_end(&given);
+    }
+    assert_in_range(open, 5, 39);
+}
+
 /* Two models, a factor of 37 apart: nothing is said of those between them, or beyond. */
 LAB_TEST(test_nothing_is_said_outside_of_what_was_run) {
     static const double slower[] = {0.8, 0.8, 0.8, 0.8}, faster[] = {1.8, 1.8, 1.8, 1.8};
