@@ -135,20 +135,21 @@ static int count_warned(const struct study_digest *digest, struct lab_arena *are
     return count;
 }
 
-/* The most frequent one where half of the runs have any, else how many have. Simulated ones are no
+/* How many of the runs that ended have any, and the most frequent one. Simulated ones are no
  * measurement that it could disturb. */
 static void add_warnings(const struct page_build *build, struct lab_str *text) {
     const struct study_notes *warnings = build->digest ? &build->digest->warnings : NULL;
     if (!warnings || warnings->count == 0 || build->page->simulated)
         return;
     const struct study_note *most = &warnings->items[0];
-    int runs = build->digest->study->run_count,
-        warned = count_warned(build->digest, lab_doc_arena(build->doc));
-    lab_str_printf(text, "%sWarning: %d of %d runs", text->length ? " " : "", warned, runs);
-    if (2 * warned >= runs)
-        lab_str_printf(text, "%s %s", most->exact && warnings->count == 1 ? ":" : ", e.g.",
-                       most->text);
-    lab_str_add(text, ".");
+    const int *counts = build->digest->state_counts;
+    lab_str_printf(text, "%sWarning: %d of %d runs%s %s.", text->length ? " " : "",
+                   count_warned(build->digest, lab_doc_arena(build->doc)),
+                   counts[LAB_RUN_DONE] + counts[LAB_RUN_FAILED],
+                   warnings->count > 1 ? ", most:"
+                   : most->exact       ? ":"
+                                       : ", e.g.",
+                   most->text);
 }
 
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis) {

@@ -431,12 +431,13 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
                                   "vit0x0x0 (no gain).");
 }
 
-/* Given warnings, then the first screen has their number, and the first of them where half of the
- * runs have some. */
+/* Given warnings, then the first screen has how many of the runs done have some, and which most
+ * have. */
 LAB_TEST(warnings_are_on_the_first_screen) {
     struct given *g = *state;
-    static const char *const shown[] = {"Warning: 1 of 5 runs.", NULL, NULL,
-                                        "Warning: 4 of 8 runs, e.g. the machine was busy."};
+    static const char *const shown[] = {"Warning: 1 of 5 runs: the machine was busy.", NULL, NULL,
+                                        "Warning: 4 of 8 runs, most: the machine was busy."};
+    fixture_plan(&g->study, 0, 1, 9, "vit32x2x128"); /* it is left */
     for (int i = 0; i < 4; i++) {
         fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, 2 + i / 2, "vit32x2x128"), 1000,
                      i == 1 ? "\"it was hot\"" : "\"the machine was busy\"", "");
