@@ -308,7 +308,7 @@ void page_add_inconclusive(const struct page_build *build) {
     static const struct lab_doc_column columns[] = {
         {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Compared with", LAB_UNIT_TEXT},
         {NULL, "Quantity", LAB_UNIT_TEXT}, {NULL, "Effect", LAB_UNIT_FIGURE},
-        {NULL, "Runs", LAB_UNIT_COUNT},    {NULL, "Runs to detect 2%", LAB_UNIT_COUNT},
+        {NULL, "Runs", LAB_UNIT_COUNT},    {NULL, "Runs needed", LAB_UNIT_COUNT},
     };
     struct lab_doc *doc = build->doc;
     struct lab_arena *arena = lab_doc_arena(doc);
@@ -336,7 +336,8 @@ void page_add_inconclusive(const struct page_build *build) {
                          claim->unit || claim->difference ? lab_claim_short(claim, arena)
                                                           : lab_claim_effect(claim, arena));
             lab_doc_figure(doc, claim->n);
-            lab_doc_figure(doc, claim->needed > 0 ? claim->needed : (double)NAN);
+            int needed = claim->reason ? 0 : lab_claim_runs(claim);
+            lab_doc_figure(doc, needed > claim->n ? needed : (double)NAN);
         }
     }
     lab_doc_text(

@@ -531,6 +531,18 @@ LAB_TEST(little_makes_a_page_too) {
     assert_contains(g->text.text, "Inconclusive: <a href=\"index.html#inconclusive\">1 of 2 "
                                   "comparisons</a>.");
     assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive comparisons");
+    assert_contains(g->text.text, ">Runs needed</");
+    g->claims[1].n = 5;
+    static const int needed[] = {9, 4}; /* of 5 runs: fewer aren't what it needs */
+    for (int i = 0; i < 2; i++) {
+        g->claims[1].needed = needed[i];
+        lab_str_clear(&g->text);
+        write_page(g, "html");
+        const char *row = strstr(strstr(g->text.text, ">Runs needed</"), "<tbody>");
+        row = lab_arena_strndup(&g->study.arena, row, (size_t)(strstr(row, "</tr>") - row));
+        assert_int_equal(strstr(row, ">9<") != NULL, i == 0);
+        assert_null(strstr(row, ">4<"));
+    }
 }
 
 /* Given many parts, a chart and names of 200 letters, then the page and report.md have the first
