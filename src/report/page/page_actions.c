@@ -399,46 +399,6 @@ static void add_further(struct making *making) {
                                      .command = lab_arena_strdup(making->arena, line.text)});
 }
 
-/* The command that may decide an open headline: with more runs, or on a quiet machine. */
-static void add_repeat(struct making *making) {
-    const struct lab_study_info *study = making->digest->study;
-    LAB_AUTO(str, line);
-    struct page_open open =
-        making->page ? page_open_count(making->page, true) : (struct page_open){0};
-    bool first = open.first && open.first->verdict == LAB_CLAIM_INCONCLUSIVE;
-    if (!(first || 2 * open.open > open.compared) || page_is_untested(making->page))
-        return;
-    if (first && open.first->reason) /* more runs like these decide nothing */
-        return;
-    const char *what = first
-                           ? "Inconclusive"
-                           : lab_arena_printf(making->arena, "Inconclusive in %d of %d comparisons",
-                                              open.open, open.compared);
-    const struct lab_claim *claim = first ? open.first : open.most;
-    int n = open.first ? open.first->n : 0, needed = claim ? lab_claim_runs(claim) : 0,
-        more = n < LAB_CLAIM_RUNS_LEAST      ? LAB_CLAIM_RUNS_LEAST
-               : 2 * n > LAB_CLAIM_RUNS_MOST ? LAB_CLAIM_RUNS_MOST
-                                             : 2 * n;
-    const char *text;
-    if (needed > LAB_CLAIM_RUNS_MOST) {
-        text = lab_arena_printf(
-            making->arena,
-            "%s: too noisy, at this spread it takes %d runs per point. Quiet the machine, then "
-            "run %d",
-            what, needed, more);
-        needed = more;
-    } else if (needed > n) {
-        text =
-            lab_arena_printf(making->arena, "%s. %s", what, lab_claim_next(claim, making->arena));
-    } else { /* the spread would do: so few runs, or so many comparisons, don't */
-        text = lab_arena_printf(making->arena, "%s with %d run%s per point: run %d", what, n,
-                                n == 1 ? "" : "s", more);
-        needed = more;
-    }
-    study_add_repeat_command(study, needed, making->further, &line);
-    add_again(making, text, line.text);
-}
-
 /* No metric was read, but a pattern would: it can be applied to the logs that are kept. */
 static void add_reread(struct making *making) {
     static const char before[] = LAB_NO_METRIC ": the pattern '";
@@ -477,13 +437,19 @@ static void add_run(struct making *making, bool advised) {
         return;
     if (!next.length)
         add_reread(making);
-    if (next.length && !is_elsewhere(making->page))
+    bool resumes = next.length && !is_elsewhere(making->page);
+    struct page_repeat more =
+        page_repeat_make(making->page, making->digest, resumes, making->arena);
+    if (resumes && !more.text) {
         add(making, (struct page_action){
                         .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
-    else if (repeat.length)
+    } else if (!resumes && repeat.length) {
         add_again(making, "For a verdict, 5 runs per point", repeat.text);
-    else if (!advised)
-        add_repeat(making);
+    } else if (more.text && (resumes || !advised)) {
+        lab_str_clear(&repeat);
+        study_add_repeat_command(making->digest->study, more.runs, making->further, &repeat);
+        add_again(making, more.text, repeat.text);
+    }
 }
 
 /* Where nothing else is to be done: what shows all of it. */

@@ -54,6 +54,15 @@ struct page_actions {
     int count;
 };
 
+/* How to decide an open headline. `resumes`: runs are left; only where they can't decide it, by the
+ * spread of those done. */
+struct page_repeat {
+    const char *text; /* as an action's; NULL = nothing to repeat */
+    int runs;         /* per point */
+};
+struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
+                                    bool resumes, struct lab_arena *arena);
+
 /* `page` NULL: it wasn't analysed. `digest` NULL: of recordings. */
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,

@@ -383,6 +383,43 @@ LAB_TEST(what_is_open_is_run_often_enough) {
     }
 }
 
+/* Given runs that are left, then they are advised unless the spread says that they decide nothing. */
+LAB_TEST(what_is_left_is_run_where_it_may_decide) {
+    struct given *g = *state;
+    static const struct {
+        int n, needed;
+        const char *text, *line;
+    } cases[] = {
+        {2, 3, "Finish the study:", "repeat=3"},
+        {1, 0, "Finish the study:", "repeat=3"},
+        {2, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
+        {2, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
+    };
+    g->page.advice = NULL;
+    g->study.study.command = "gpulab run numa_study experiment.repeat=3";
+    g->study.study.run_count = 0;
+    for (int i = 0; i < 3; i++) {
+        struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+        run->repeat = i;
+        if (i < 2)
+            fixture_done(&g->study, run, 1000, "\"other processes took 85% of it\"", "");
+    }
+    g->claims[0].verdict = LAB_CLAIM_INCONCLUSIVE;
+    g->claims[0].low = -0.1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->claims[0].n = cases[i].n;
+        g->claims[0].needed = cases[i].needed;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, cases[i].text);
+        assert_contains(g->text.text,
+                        lab_arena_printf(&g->study.arena, "gpulab run numa_study experiment.%s\n",
+                                         cases[i].line));
+        write_end(g);
+        assert_contains(g->text.text, cases[i].line);
+    }
+}
+
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
 LAB_TEST(a_slow_device_is_in_the_headline) {
     struct given *g = *state;

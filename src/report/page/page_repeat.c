@@ -1,0 +1,104 @@
+/*
+ * page_repeat.c: how often a study whose headline is open has to be run: as often as its spread
+ * asks for. On a machine that is too noisy that is more than anybody runs, and it says so.
+ */
+#include "report/page/page_internal.h"
+
+struct repeat {
+    const struct lab_claim *claim; /* whose spread counts; NULL = none shows any */
+    bool first;                    /* the headline is open, not just most comparisons */
+    int open, compared;
+    int n, needed, advised; /* runs per point: done, by the spread (0 = unknown), to be run */
+};
+
+/* Of the claims that the study asks for, the inconclusive one whose spread asks for most runs. */
+static const struct lab_claim *widest(const struct lab_page *page) {
+    const struct lab_claim *found = NULL;
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_analysis_result *result = page->analyses[i].result;
+        for (int c = 0; page_is_asked(page, &page->analyses[i]) && c < result->claim_count; c++) {
+            const struct lab_claim *claim = &result->claims[c];
+            if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && !claim->reason &&
+                lab_claim_runs(claim) > (found ? lab_claim_runs(found) : 0))
+                found = claim;
+        }
+    }
+    return found;
+}
+
+/* False = nothing is open, or more runs like these decide nothing. */
+static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) {
+    struct page_open open = page ? page_open_count(page, true) : (struct page_open){0};
+    bool first = open.first && open.first->verdict == LAB_CLAIM_INCONCLUSIVE;
+    if (!(first || 2 * open.open > open.compared) || page_is_untested(page) ||
+        (first && open.first->reason))
+        return false;
+    struct repeat made = {.claim = first ? open.first : open.most,
+                          .first = first,
+                          .open = open.open,
+                          .compared = open.compared,
+                          .n = open.first ? open.first->n : 0};
+    if (!made.claim || lab_claim_runs(made.claim) == 0) {
+        made.claim = widest(page);
+        made.n = made.claim ? made.claim->n : made.n;
+    }
+    made.needed = made.claim ? lab_claim_runs(made.claim) : 0;
+    bool known = made.needed > made.n && made.needed <= LAB_CLAIM_RUNS_MOST;
+    made.advised = known                              ? made.needed
+                   : made.n < LAB_CLAIM_RUNS_LEAST    ? LAB_CLAIM_RUNS_LEAST
+                   : 2 * made.n > LAB_CLAIM_RUNS_MOST ? LAB_CLAIM_RUNS_MOST
+                                                      : 2 * made.n;
+    *ret_repeat = made;
+    return true;
+}
+
+/* Whether other processes took CPU time in half of the runs that are done. */
+static bool is_busy(const struct study_digest *digest) {
+    for (int i = 0; i < digest->warnings.count; i++)
+        if (lab_str_starts(digest->warnings.items[i].text, "other processes took ") &&
+            2 * digest->warnings.items[i].run_count >= digest->state_counts[LAB_RUN_DONE])
+            return true;
+    return false;
+}
+
+/* With more runs, or on a quiet machine. `planned`: runs per point that don't decide it; 0 = the
+ * study is over. */
+static void add_text(const struct repeat *repeat, int planned, bool busy, struct lab_arena *arena,
+                     struct lab_str *text) {
+    static const char because[] = "other processes took much of its CPU time";
+    lab_str_add(text, "Inconclusive");
+    if (!repeat->first)
+        lab_str_printf(text, " in %d of %d comparisons", repeat->open, repeat->compared);
+    if (planned)
+        lab_str_printf(text, ", which the planned %d runs per point can't change", planned);
+    if (repeat->needed > LAB_CLAIM_RUNS_MOST)
+        lab_str_printf(text,
+                       ": too noisy, at this spread it takes %d runs per point. Quiet the "
+                       "machine%s%s%s, then run %d",
+                       repeat->needed, busy ? " (" : "", busy ? because : "", busy ? ")" : "",
+                       repeat->advised);
+    else if (repeat->needed > repeat->n)
+        lab_str_printf(text, ". %s", lab_claim_next(repeat->claim, arena));
+    else /* the spread would do: so few runs, or so many comparisons, don't */
+        lab_str_printf(text, " with %d run%s per point: run %d", repeat->n,
+                       repeat->n == 1 ? "" : "s", repeat->advised);
+    if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
+        lab_str_printf(text, ". Quiet the machine first: %s", because);
+}
+
+struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
+                                    bool resumes, struct lab_arena *arena) {
+    const struct lab_study_info *study = digest->study;
+    struct repeat repeat;
+    int planned = 0;
+    for (int i = 0; i < study->run_count && resumes; i++)
+        planned = study->runs[i].repeat >= planned ? study->runs[i].repeat + 1 : planned;
+    if (!find_repeat(page, &repeat))
+        return (struct page_repeat){0};
+    if (resumes && (planned < 2 || repeat.needed <= planned || repeat.advised <= planned ||
+                    digest->state_counts[LAB_RUN_FAILED] > 0))
+        return (struct page_repeat){0};
+    LAB_AUTO(str, text);
+    add_text(&repeat, planned, is_busy(digest), arena, &text);
+    return (struct page_repeat){lab_arena_strdup(arena, text.text), repeat.advised};
+}
