@@ -21,7 +21,7 @@ struct figures { /* of a part; NaN = it doesn't ask about that */
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, points, "points", "Points", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE,
-              "Bandwidth", true),
+              "Bandwidth without latency", true),
     LAB_FIELD(struct figures, latency_s, "latency_ms", "Latency", LAB_UNIT_TIME, NULL, true),
     LAB_FIELD(struct figures, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
@@ -234,37 +234,102 @@ static const char *node_words(const struct lab_transfer_copies *copies,
     return lab_claim_sentence(&claim, arena);
 }
 
-/* Where it changes for certain, the model that it changes most and how far others change; which
- * one to use is what `recommend` says. */
+#define OTHERS_NAMED 3
+
+/* ". vit16x8x768: +4.0%; vit0x0x0: no difference larger than 1.3%": the other models, with the
+ * same batch. */
+static void name_others(const struct lab_transfer_answer *answer,
+                        const struct lab_transfer_row *most, struct lab_arena *arena,
+                        struct lab_str *text) {
+    const char *between = ". ";
+    for (int i = 0; i < answer->count; i++) {
+        const struct lab_transfer_row *row = &answer->rows[i];
+        const struct lab_claim *change = &row->change;
+        if (lab_str_equal(row->model, most->model) || row->value != most->value)
+            continue;
+        lab_str_printf(text, "%s%s: %s", between, row->model,
+                       change->verdict == LAB_CLAIM_YES
+                           ? lab_arena_printf(arena, "%+.1f%%", 100 * change->effect)
+                       : change->verdict == LAB_CLAIM_NO
+                           ? lab_arena_printf(arena, "no difference larger than %.1f%%",
+                                              lab_words_bound_percent(change->bound))
+                           : "inconclusive");
+        between = "; ";
+    }
+}
+
+/* ". Other models with batch 32: 3 change by -1.3% to +0.8%, 1 by no more than 0.6%" */
+static void count_others(const struct lab_transfer_answer *answer,
+                         const struct lab_transfer_row *most, struct lab_str *text) {
+    double low = INFINITY, high = -INFINITY, bound = 0;
+    int changed = 0, same = 0;
+    for (int i = 0; i < answer->count; i++) {
+        const struct lab_transfer_row *row = &answer->rows[i];
+        const struct lab_claim *change = &row->change;
+        if (lab_str_equal(row->model, most->model) || row->value != most->value)
+            continue;
+        if (change->verdict == LAB_CLAIM_YES) {
+            changed++;
+            low = fmin(low, change->effect);
+            high = fmax(high, change->effect);
+        } else if (change->verdict == LAB_CLAIM_NO) {
+            same++;
+            bound = fmax(bound, change->bound);
+        }
+    }
+    if (changed + same > 0)
+        lab_str_printf(text, ". Other models with batch %.0f: ", most->value);
+    if (changed > 1)
+        lab_str_printf(text, "%d change by %+.1f%% to %+.1f%%", changed, 100 * low, 100 * high);
+    else if (changed == 1)
+        lab_str_printf(text, "1 changes by %+.1f%%", 100 * low);
+    if (same > 0)
+        lab_str_printf(text, "%s%d by no more than %.1f%%", changed ? ", " : "", same,
+                       lab_words_bound_percent(bound));
+}
+
+/* Where it changes for certain, the model that it changes most, and what that batch does to the
+ * others; which one to use is what `recommend` says. */
 static const char *batch_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
     const struct lab_transfer_row *most = NULL;
-    const char *rest = "";
-    double low = 0, high = 0, bound = 0;
+    int others = 0;
+    LAB_AUTO(str, text);
     for (int i = 0; i < answer->count; i++) {
         const struct lab_claim *change = &answer->rows[i].change;
         if (change->verdict == LAB_CLAIM_YES &&
             (!most || fabs(change->effect) > fabs(most->change.effect)))
             most = &answer->rows[i];
     }
-    for (int i = 0; most && i < answer->count; i++) {
+    if (!most)
+        return lab_words_capital(lab_claim_sentence(&answer->pooled, arena), arena);
+    for (int i = 0; i < answer->count; i++)
+        others += answer->rows[i].value == most->value;
+    lab_str_add(&text, lab_claim_sentence(&most->change, arena));
+    if (others - 1 <= OTHERS_NAMED)
+        name_others(answer, most, arena, &text);
+    else
+        count_others(answer, most, &text);
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* "Pool: 256 MiB is enough, no larger one gains more than 1.1%"; NULL = that isn't known. */
+static const char *pool_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
+    double least = INFINITY, most = 0;
+    if (answer->count == 0 || answer->pooled.verdict != LAB_CLAIM_NO)
+        return NULL;
+    for (int i = 0; i < answer->count; i++)
+        least = fmin(least, answer->rows[i].value);
+    for (int i = 0; i < answer->count; i++) {
         const struct lab_claim *change = &answer->rows[i].change;
-        if (lab_str_equal(answer->rows[i].model, most->model))
+        if (!(answer->rows[i].value > least))
             continue;
-        bound = fmax(bound, change->bound); /* fmax passes NaN over */
-        low = change->verdict == LAB_CLAIM_YES ? fmin(low, change->effect) : low;
-        high = change->verdict == LAB_CLAIM_YES ? fmax(high, change->effect) : high;
+        bool yes = change->verdict == LAB_CLAIM_YES;
+        if ((!yes && change->verdict != LAB_CLAIM_NO) || (yes && change->effect >= LAB_CLAIM_WORTH))
+            return NULL;
+        most = fmax(most, yes ? change->effect : change->bound);
     }
-    if (low < 0 || high > 0)
-        rest = lab_arena_printf(arena, ". Other models change by %+.1f%% to %+.1f%%", 100 * low,
-                                100 * high);
-    else if (bound > 0)
-        rest = lab_arena_printf(arena, ". Other models: no difference larger than %.1f%%",
-                                lab_words_bound_percent(bound));
-    return lab_arena_printf(
-        arena, "%s%s",
-        most ? lab_claim_sentence(&most->change, arena)
-             : lab_words_capital(lab_claim_sentence(&answer->pooled, arena), arena),
-        rest);
+    return lab_arena_printf(arena, "Pool: %.0f MiB is enough, no larger one gains more than %.1f%%",
+                            least, lab_words_bound_percent(most));
 }
 
 static const char *question_words(const struct lab_transfer_answer *answer,
@@ -313,6 +378,8 @@ static const char *add_study(const struct adding *to) {
             &text, "%s%s.", text.length ? " " : "",
             question_words(&answers[q], (enum lab_transfer_question)q, first, to->arena));
     }
+    if (!to->result->action)
+        to->result->action = pool_words(&answers[LAB_TRANSFER_POOL], to->arena);
     return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
 }
 

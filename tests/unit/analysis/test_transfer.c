@@ -128,24 +128,48 @@ LAB_TEST(several_devices_are_pooled_first) {
 
 LAB_TEST(a_batch_that_helps_is_pooled_then_by_model) {
     static const int batches[] = {4, 8, 16, 32};
-    static const double rates[] = {1000, 1200, 1350, 1400};
+    static const double rates[] = {1000, 1200, 1400, 1350}, others[] = {500, 500, 500, 520};
     struct given_study given;
     given_begin(&given, "transfer_study");
     for (int i = 0; i < 2 * 4 * REPEATS; i++)
         given_copy(&given, (struct asked){.model = i % 2 ? "vit32x4x256" : "vit16x8x768",
                                           .batch = batches[i / 2 % 4],
                                           .repeat = i / 8,
-                                          .rate = (i % 2 ? rates[i / 2 % 4] : 500) *
+                                          .rate = (i % 2 ? rates : others)[i / 2 % 4] *
                                                   (1 + 0.003 * given_normal(&given))});
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
-    assert_near(claim_of(&result, "transfer.batch", "batch 32")->effect, sqrt(1.4) - 1, 0.01);
-    assert_near(claim_of(&result, "transfer.batch_model", "vit32x4x256 with batch 32")->effect, 0.4,
+    assert_near(claim_of(&result, "transfer.batch", "batch 32")->effect, sqrt(1.35 * 1.04) - 1,
+                0.01);
+    assert_near(claim_of(&result, "transfer.batch_model", "vit32x4x256 with batch 16")->effect, 0.4,
                 0.01);
     assert_int_equal(claim_of(&result, "transfer.batch_model", "vit16x8x768")->verdict,
                      LAB_CLAIM_NO);
     assert_says(result.parts[1].answer, "Batch 32: ");
-    assert_says(result.answer, " vit32x4x256 with batch 32: ");
-    assert_says(result.answer, ". Other models: no difference larger than ");
+    assert_says(result.answer, " vit32x4x256 with batch 16: ");
+    assert_says(result.answer, ". vit16x8x768: no difference larger than "); /* with 16, not 32 */
+    assert_null(result.action);                                              /* of one pool */
+    given_end(&given);
+}
+
+/* Models b to e change by 0, 1, 2 and 3 % with batch 8, and by 10 % more with batch 16, which
+ * changes a less. */
+LAB_TEST(many_models_are_counted_at_the_batch_that_is_named) {
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    for (int i = 0; i < 5 * 3 * REPEATS; i++) {
+        int model = i % 5, level = i / 5 % 3;
+        double gain = level == 0 ? 0 : (model ? (model - 1) * .01 : .8) + (level == 2 ? .1 : 0);
+        gain -= level == 2 && model == 0 ? .3 : 0;
+        given_copy(&given,
+                   (struct asked){.model = lab_arena_printf(&given.arena, "%c", 'a' + model),
+                                  .batch = 4 << level,
+                                  .repeat = i / 15,
+                                  .rate = 1000 * (1 + gain) * (1 + 0.0005 * given_normal(&given))});
+    }
+    struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
+    assert_says(result.answer, "a with batch 8: ");
+    assert_says(result.answer, ". Other models with batch 8: 3 change by +1.");
+    assert_says(result.answer, "% to +3.0%, 1 by no more than 0.");
     given_end(&given);
 }
 
@@ -179,6 +203,11 @@ LAB_TEST(pressure_is_one_pooled_difference_of_differences) {
     assert_int_equal(claim_of(&result, "transfer.pressure_model", "vit32x4x256")->verdict,
                      LAB_CLAIM_YES);
     assert_near(chart(&result, "transfer_pressure")->panels[0].series[0].y[1], -15, 2);
+    assert_null(result.action);
+    given_end(&given);
+    given_begin(&given, "transfer_study");
+    result = when_pressed(&given, 0.05, 0.05);
+    assert_says(result.action, "Pool: 256 MiB is enough, no larger one gains more than 0.");
     given_end(&given);
 }
 
