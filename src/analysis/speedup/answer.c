@@ -294,7 +294,20 @@ static const char *best_alone(const struct lab_gangs *gangs, struct lab_arena *a
 }
 
 /* By numbers, which CUDA gives to the fastest first unless told otherwise. */
-#define ON_GPUS "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s PROGRAM"
+#define ON_GPUS "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s %sPROGRAM"
+
+/* "numactl --cpunodebind=0 --membind=0 ": as all ranks ran; "" = not on one node, or on the only
+ * one. */
+static const char *bind_words(const struct lab_study_table *study, const struct lab_study_run *run,
+                              struct lab_arena *arena) {
+    int node = run->ranks[0].numa_node,
+        at = study->machine ? lab_machine_node_index(study->machine, node) : -1;
+    for (int i = 1; i < run->rank_count; i++)
+        at = run->ranks[i].numa_node == node ? at : -1;
+    if (at < 0 || study->machine->node_count < 2 || study->machine->nodes[at].cpus.count == 0)
+        return "";
+    return lab_arena_printf(arena, "numactl --cpunodebind=%d --membind=%d ", node, node);
+}
 
 static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
                                 const char **ret_action) {
@@ -310,12 +323,14 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     *ret_action = choose  ? "Restrict the program to these GPUs"
                   : !best ? "Restrict the program to one GPU"
                           : "Start one process per GPU";
-    if (choose && gangs->rivals->base)
-        return lab_arena_printf(arena, ON_GPUS,
-                                gpu_list(gangs->rivals->base->point->runs[0], arena));
+    if (choose && gangs->rivals->base) {
+        const struct lab_study_run *run = gangs->rivals->base->point->runs[0];
+        return lab_arena_printf(arena, ON_GPUS, gpu_list(run, arena),
+                                bind_words(gangs->study, run, arena));
+    }
     const char *alone = best || single < gangs->count ? NULL : best_alone(gangs, arena);
     if (!best)
-        return alone ? lab_arena_printf(arena, ON_GPUS, alone) : NULL;
+        return alone ? lab_arena_printf(arena, ON_GPUS, alone, "") : NULL;
     return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
                             best->devices);
 }

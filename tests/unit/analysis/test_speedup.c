@@ -243,7 +243,9 @@ static void given_bridges(struct given_study *given) {
     static const char *switched[] = {"host0", "0000:3a:00.0"}, *root[] = {"host0", "0000:5d:00.0"};
     static int of_switch[] = {0, 1}, of_root[] = {0, 2};
     static struct lab_pci pci[3];
-    static struct lab_machine machine = {.pci = pci, .pci_count = 3};
+    static struct lab_node nodes[] = {{.number = 0, .cpus = {.count = 1}}, {.number = 1}};
+    static struct lab_machine machine = {
+        .pci = pci, .pci_count = 3, .nodes = nodes, .node_count = 2};
     for (int i = 0; i < 3; i++)
         pci[i] = (struct lab_pci){.kind = LAB_PCI_GPU,
                                   .class_id = 0x0302,
@@ -303,7 +305,8 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
         given.table.runs[i].used = given.table.runs[i].rank_count == 2;
     result = when_asked(&given, "speedup");
     assert_contains(result.answer, "Use GPUs 0+2, not GPUs 0+1. GPUs 0+1 (shared");
-    assert_contains(result.command, "CUDA_VISIBLE_DEVICES=0,2 PROGRAM");
+    assert_contains(result.command,
+                    "CUDA_VISIBLE_DEVICES=0,2 numactl --cpunodebind=0 --membind=0 PROGRAM");
     given_end(&given);
 }
 
