@@ -53,8 +53,10 @@ struct lab_analysis_result {
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */
-    const char *further;     /* keys that test, with the study's own command, what it left out */
-    const char *tests;       /* what they test, without full stop; NULL both = nothing is left */
+    struct lab_claim *exceptions; /* of models for which another batch beats the one advised */
+    int exception_count;
+    const char *further;  /* keys that test, with the study's own command, what it left out */
+    const char *tests;    /* what they test, without full stop; NULL both = nothing is left */
     const char *by_point; /* its first table has a row for each point or setting, which reports of
                                 a study show in place of rates; what stands below it. NULL = it
                                 hasn't */

@@ -302,6 +302,7 @@ static const char *add_study(struct lab_analysis_result *result,
     for (int i = 0; i < placements.count; i++)
         if (placements.items[i].claim.verdict != LAB_CLAIM_NOT_TESTED)
             lab_analysis_add_claim(result, &placements.items[i].claim, arena);
+    result->exception_count = lab_choices_exceptions(&placements, arena, &result->exceptions);
     for (int m = 0; m < placements.model_count; m++)
         add_part(result, &placements, m, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);

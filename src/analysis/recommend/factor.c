@@ -131,7 +131,8 @@ static bool begins_pair(const struct lab_choices *placements, int at,
                         const struct lab_factor_row *row) {
     const struct lab_choice *item = &placements->items[at];
     if (!lab_str_equal(item->levels[row->factor], row->level) ||
-        (row->model >= 0 && item->model != row->model))
+        (row->model >= 0 && item->model != row->model) ||
+        (row->of_model && !lab_str_equal(item->point->runs[0]->model, row->of_model)))
         return false;
     for (int i = 0; i < at; i++)
         if (lab_str_equal(placements->items[i].levels[row->factor], row->level) &&
@@ -171,9 +172,8 @@ static const char *subject_of(const struct lab_choices *placements,
     return row->level;
 }
 
-/* `against`: another level; NULL = the reference, of devices all others. */
-static void compare_level(const struct lab_choices *placements, struct lab_factor_row *row,
-                          const char *against, struct lab_arena *arena) {
+void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_row *row,
+                        const char *against, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
     row->pairs = count_pairs(placements, row, against, -1);
     for (int at = 0; at < placements->count; at++) {
@@ -224,7 +224,7 @@ static void add_rows(struct lab_choices *placements, enum lab_factor factor, int
             .model_name = model < 0 ? "all" : placements->models[model],
             .level = levels[i],
             .reference = against ? against : reference_of(placements, factor, arena)};
-        compare_level(placements, &row, against, arena);
+        lab_factor_compare(placements, &row, against, arena);
         if (row.pairs > 0)
             LAB_ADD(placements->rows, placements->row_count, arena) = row;
     }
@@ -320,7 +320,7 @@ static void choose_level(const struct lab_choices *placements, struct lab_factor
             pair->claim = lab_claim_none;
             if (i <= k || !is_gain(&rows[i]) || !is_gain(&rows[k]))
                 continue;
-            compare_level(placements, pair, rows[k].level, arena);
+            lab_factor_compare(placements, pair, rows[k].level, arena);
             LAB_ADD(claims, claim_count, arena) = &pair->claim;
         }
     lab_claim_adjust(claims, claim_count);

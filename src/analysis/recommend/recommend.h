@@ -42,7 +42,8 @@ struct lab_choice {
 
 struct lab_factor_row { /* a level of a factor */
     enum lab_factor factor;
-    int model; /* -1 = over all */
+    int model;            /* -1 = over all */
+    const char *of_model; /* of all works of that one; NULL = of any */
     const char *choice, *model_name, *level, *reference;
     bool of_peers;          /* the claim is that of `gpulab analyze peers` */
     bool chosen;            /* of batches and settings: it gains, and no other level beats it */
@@ -71,6 +72,13 @@ struct lab_choices lab_choices_make(const struct lab_study_table *study, const c
                                     struct lab_arena *arena);
 /* Fills in rows and the placements' claims (factor.c). */
 void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena);
+/* A level against another; NULL = against the reference, of devices against all others. */
+void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_row *row,
+                        const char *against, struct lab_arena *arena);
+/* Models for which another batch is better than the one advised over all, by 1% or more: one claim
+ * each, against the advised one (exception.c). Returns how many. */
+int lab_choices_exceptions(const struct lab_choices *placements, struct lab_arena *arena,
+                           struct lab_claim **ret_claims);
 
 /* Of a model: the placement that its claims speak for, the default where they don't. An index. */
 int lab_choices_default(const struct lab_choices *placements, int model);

@@ -197,47 +197,27 @@ static const char *compile_words(const struct making *making, const char **ret_g
 
 #define EXCEPTIONS_NAMED 4
 
-/* "batch 32 for vit32x6x512 (+5.5%)": the level that a model's claims speak for where that isn't
- * `advised`; of a model without gain the reference. NULL = it is, or nothing is known of it. */
-static const char *exception(const struct making *making, const struct lab_claim *first,
-                             const struct lab_claim *own, const char *advised,
-                             const char *reference) {
+/* ". Exceptions (gain over batch 16): batch 32 for vit32x6x512 (+5.5%)": models for which another
+ * batch beats the advised one. */
+static void add_exceptions(const struct making *making, const char *advised, struct lab_str *text) {
     struct lab_arena *arena = making->arena;
-    const char *model = strchr(first->subject, ',') + 2;
-    bool gains = first->verdict == LAB_CLAIM_YES && first->effect >= LAB_CLAIM_WORTH;
-    const char *level = lab_arena_strndup(arena, first->subject, strcspn(first->subject, ","));
-    if (gains && !lab_str_equal(level, advised))
-        return lab_arena_printf(arena, "%s for %s (%s%s%s)", lab_claim_within(level, arena), model,
-                                gain(first, arena), first->mean_of ? ", mean of " : "",
-                                first->mean_of ? first->mean_of : "");
-    bool none = own && !gains &&
-                (own->verdict == LAB_CLAIM_NO ||
-                 (own->verdict == LAB_CLAIM_YES && own->effect < LAB_CLAIM_WORTH));
-    return none ? lab_arena_printf(arena, "%s for %s (no gain)", reference, model) : NULL;
-}
-
-/* ". Exceptions: batch 32 for vit32x6x512 (+5.5%)": models for which another batch is best. Of each
- * the first level is the one that `recommend` chose. */
-static void add_exceptions(const struct making *making, const char *advised, const char *reference,
-                           struct lab_str *text) {
-    const char **models = NULL;
-    int count = 0, model_count = 0, named = 0;
-    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
-    for (int i = 0; i < count; i++) {
-        const char *model = strchr(claims[i]->subject, ',');
-        if (!model || !lab_str_equal(claims[i]->kind, "recommend.batch_model") ||
-            lab_list_find_text(models, model_count, model) >= 0)
-            continue;
-        LAB_ADD(models, model_count, making->arena) = model;
-        const struct lab_claim *own = NULL;
-        for (int k = i; k < count && !own; k++)
-            if (lab_str_equal(claims[k]->kind, claims[i]->kind) &&
-                lab_str_starts(claims[k]->subject, advised) &&
-                lab_str_equal(strchr(claims[k]->subject, ','), model))
-                own = claims[k];
-        const char *words = exception(making, claims[i], own, advised, reference);
-        if (words && named++ < EXCEPTIONS_NAMED)
-            lab_str_printf(text, "%s%s", named > 1 ? "; " : ". Exceptions: ", words);
+    int named = 0;
+    for (int i = 0; i < making->page->analysis_count; i++) {
+        const struct lab_analysis_result *result = making->page->analyses[i].result;
+        for (int c = 0; result && c < result->exception_count; c++) {
+            const struct lab_claim *claim = &result->exceptions[c];
+            const char *model = strchr(claim->subject, ',');
+            if (!model || !lab_str_equal(claim->reference, advised) || named++ >= EXCEPTIONS_NAMED)
+                continue;
+            if (named == 1)
+                lab_str_printf(text, ". Exceptions (gain over %s): ", advised);
+            const char *level =
+                lab_arena_strndup(arena, claim->subject, (size_t)(model - claim->subject));
+            lab_str_printf(text, "%s%s for %s (%s%s%s)", named > 1 ? "; " : "",
+                           lab_claim_within(level, arena), model + 2, gain(claim, arena),
+                           claim->mean_of ? ", mean of " : "",
+                           claim->mean_of ? claim->mean_of : "");
+        }
     }
     if (named > EXCEPTIONS_NAMED)
         lab_str_printf(text, "; %d more", named - EXCEPTIONS_NAMED);
@@ -265,7 +245,7 @@ static const char *choice_sentence(const struct making *making, const struct lab
     LAB_AUTO(str, text);
     lab_str_add(&text, lab_claim_sentence(&chosen, arena));
     if (batch)
-        add_exceptions(making, claim->subject, claim->reference, &text);
+        add_exceptions(making, lab_claim_within(claim->subject, arena), &text);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -309,7 +289,7 @@ static void add_kept(struct making *making, const struct lab_advice *advice) {
     LAB_AUTO(str, text);
     lab_str_printf(&text, "Keep %s: no other batch size gains 1%% or more%s%s", kept->reference,
                    kept->mean_of ? ", mean of " : "", kept->mean_of ? kept->mean_of : "");
-    add_exceptions(making, kept->reference, kept->reference, &text);
+    add_exceptions(making, kept->reference, &text);
     add(making, (struct page_action){.kind = PAGE_CHOOSE,
                                      .text = page_named(making->names,
                                                         lab_arena_strdup(making->arena, text.text),

@@ -4,6 +4,7 @@
  */
 #include "report/page/page_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LINES_SHOWN   5 /* on the first screen: for all GPUs, and one each */
@@ -143,9 +144,12 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
     for (int i = 0; i < build->actions.count; i++)
         if (build->actions.items[i].kind == PAGE_CHOOSE)
             add_action(doc, &build->actions.items[i]);
-    lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
+    for (int i = 0, rows = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
         const struct lab_claim *claim = &advice->choices[i];
+        if (fabs(claim->effect) < LAB_CLAIM_WORTH)
+            continue;
+        if (rows++ == 0)
+            lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
         lab_doc_add(
             doc, lab_cell_text(page_named(build->names, lab_claim_subject(claim, arena), arena)));
         lab_doc_add(doc, lab_cell_text(page_named(build->names, claim->reference, arena)));
@@ -183,10 +187,11 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
             add_action(build.doc, &build.actions.items[i]);
     if (page_by_point(page))
         page_add_small_table(&build, page_by_point(page));
-    bool program = false;
-    for (int i = 0; i < build.actions.count; i++)
+    bool program = false, bound = advice && advice->line_count > 0, chosen = false;
+    for (int i = 0; i < build.actions.count; i++) {
         program |= has_program(&build.actions.items[i]);
-    bool bound = advice && advice->line_count > 0, chosen = advice && advice->choice_count > 0;
+        chosen |= advice && build.actions.items[i].kind == PAGE_CHOOSE;
+    }
     if (bound)
         add_placement(build.doc, advice);
     if (chosen)

@@ -1,0 +1,95 @@
+/* exception.c: models for which another batch is better than the one that is advised over all. */
+#include "analysis/analysis_words.h"
+#include "analysis/recommend/recommend.h"
+
+#include "base/list.h"
+#include "base/str.h"
+
+/* The row of the batch that a model's claims speak for; where that is the reference, any of its
+ * rows. NULL = its batch doesn't vary. */
+static const struct lab_factor_row *find_row(const struct lab_choices *placements, int model) {
+    const struct lab_factor_row *found = NULL;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        if (row->factor == LAB_FACTOR_BATCH && row->model == model && (!found || row->chosen))
+            found = row;
+    }
+    return found;
+}
+
+static const char *level_of(const struct lab_factor_row *row) {
+    return row->chosen ? row->level : "";
+}
+
+static const char *words_of(const struct lab_factor_row *row) {
+    return row->chosen ? row->level : row->reference;
+}
+
+/* Whether another work of the same model has led to that claim. */
+static bool is_listed(const struct lab_factor_row *rows, int count,
+                      const struct lab_factor_row *row) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(rows[i].of_model, row->of_model) &&
+            lab_str_equal(rows[i].level, row->level))
+            return true;
+    return false;
+}
+
+static struct lab_factor_row *list_rows(const struct lab_choices *placements,
+                                        const struct lab_factor_row *advised,
+                                        struct lab_arena *arena, int *ret_count) {
+    struct lab_factor_row *rows = NULL;
+    for (int m = 0; m < placements->model_count; m++) {
+        const struct lab_factor_row *own = find_row(placements, m);
+        if (!own || lab_str_equal(level_of(own), level_of(advised)))
+            continue;
+        int first = lab_choices_default(placements, m);
+        struct lab_factor_row row = {
+            .factor = LAB_FACTOR_BATCH,
+            .model = -1,
+            .of_model = placements->items[first].point->runs[0]->model,
+            .level = level_of(own),
+            .reference = lab_claim_within(words_of(advised), arena),
+        };
+        lab_factor_compare(placements, &row, level_of(advised), arena);
+        row.claim.kind = "recommend.batch_model";
+        row.claim.subject = lab_arena_printf(arena, "%s, %s",
+                                             lab_words_capital(words_of(own), arena), row.of_model);
+        row.claim.mean_of =
+            row.pairs > 1 ? lab_arena_printf(arena, "%d placements", row.pairs) : NULL;
+        if (row.pairs > 0 && !is_listed(rows, *ret_count, &row))
+            LAB_ADD(rows, *ret_count, arena) = row;
+    }
+    return rows;
+}
+
+static bool is_gain(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_YES && claim->effect >= LAB_CLAIM_WORTH;
+}
+
+/* Whether another batch is better still for the same model. */
+static bool is_beaten(const struct lab_factor_row *rows, int count, int at) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(rows[i].of_model, rows[at].of_model) && is_gain(&rows[i].claim) &&
+            rows[i].claim.effect > rows[at].claim.effect)
+            return true;
+    return false;
+}
+
+int lab_choices_exceptions(const struct lab_choices *placements, struct lab_arena *arena,
+                           struct lab_claim **ret_claims) {
+    const struct lab_factor_row *advised = find_row(placements, -1);
+    int row_count = 0, family_count = 0, count = 0;
+    struct lab_claim **family = NULL;
+    *ret_claims = NULL;
+    if (!advised)
+        return 0;
+    struct lab_factor_row *rows = list_rows(placements, advised, arena, &row_count);
+    for (int i = 0; i < row_count; i++)
+        LAB_ADD(family, family_count, arena) = &rows[i].claim;
+    lab_claim_adjust(family, family_count);
+    for (int i = 0; i < row_count; i++)
+        if (is_gain(&rows[i].claim) && !is_beaten(rows, row_count, i))
+            LAB_ADD(*ret_claims, count, arena) = rows[i].claim;
+    return count;
+}
