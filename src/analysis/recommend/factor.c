@@ -439,6 +439,24 @@ static double gain_of(const struct lab_choices *placements, int model, enum lab_
     return gain;
 }
 
+/* Of devices that are as good for a model, those that are better over all models. */
+static int best_device(const struct lab_choices *placements, int best) {
+    double most = 0;
+    int found = best;
+    for (int pass = 0; pass < 2; pass++) /* the first stays where nothing is higher */
+        for (int i = 0; i < placements->count; i++) {
+            if (pass == 0 ? i != best : !lab_choices_alike(placements, best, i))
+                continue;
+            double gain = gain_of(placements, -1, LAB_FACTOR_DEVICE,
+                                  placements->items[i].levels[LAB_FACTOR_DEVICE]);
+            if (pass == 0 || gain > most) {
+                most = gain;
+                found = i;
+            }
+        }
+    return found;
+}
+
 int lab_choices_best(const struct lab_choices *placements, int model) {
     int best = lab_choices_default(placements, model);
     double most = -INFINITY;
@@ -455,8 +473,9 @@ int lab_choices_best(const struct lab_choices *placements, int model) {
                 best = i;
             }
         }
-    bool alike = placements->items[best].claim.verdict == LAB_CLAIM_NO;
-    return alike ? lab_choices_default(placements, model) : best;
+    if (placements->items[best].claim.verdict == LAB_CLAIM_NO)
+        best = lab_choices_default(placements, model);
+    return best_device(placements, best);
 }
 
 bool lab_choices_decided(const struct lab_choices *placements, int model) {

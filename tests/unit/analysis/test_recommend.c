@@ -187,6 +187,22 @@ LAB_TEST(exceptions_are_compared_with_the_advised_batch) {
     given_end(&given);
 }
 
+/* GPU 1 is faster for model a, and as good for b. */
+LAB_TEST(of_devices_as_good_the_better_over_all_is_named_first) {
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    for (int i = 0; i < 4; i++)
+        repeat(&given,
+               (struct given_run){
+                   .model = i / 2 ? "b" : "a", .gpu = i % 2, .rate = i == 1 ? 1200 : 1000},
+               5, .002);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_says(figure(&result, 0, "best")->text, "GPU 1");
+    assert_says(figure(&result, 1, "best")->text, "GPU 1 (or GPU 0, within ±");
+    assert_string_equal(figure(&result, 1, "gpu_ids")->text, "1");
+    given_end(&given);
+}
+
 LAB_TEST(a_model_without_arithmetic_is_not_compiled) {
     struct given_study given;
     given_begin(&given, "compile_study");
