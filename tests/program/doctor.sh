@@ -78,6 +78,7 @@ d = json.loads(text)
 assert set(d) == {"doctor", "environment", "system", "version", "devices"}, set(d)
 assert len(d["doctor"]["checks"]) >= 14
 assert d["environment"]["NCCL_DEBUG"] == "WARN" and d["environment"]["XDG_CACHE_HOME"] == "~/cache"
+assert isinstance(d["devices"], dict), d["devices"]
 machine = d["devices"]["machine"]
 assert machine["nodes"] and d["version"]["version"] and d["system"]["kernel"]
 assert machine["host"] in ("", "HOST"), machine["host"]
