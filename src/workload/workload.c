@@ -221,3 +221,14 @@ bool lab_verify_skip(const struct lab_device *device, struct lab_verification *r
     snprintf(ret->text, sizeof ret->text, "simulated");
     return true;
 }
+
+double lab_verify_distance(const double *a, const double *b, int64_t count, double least) {
+    double difference = 0, norm = 0;
+    for (int64_t i = 0; i < count; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    double size = fmax(sqrt(norm), least);
+    double off = size > 0 ? sqrt(difference) / size : difference > 0 ? INFINITY : 0;
+    return isfinite(difference) && isfinite(norm) ? off : INFINITY;
+}

@@ -239,6 +239,8 @@ double lab_verify_tolerance(enum lab_dtype dtype);
 
 /* True on a simulated device, which computes nothing: `ret` then says so. */
 bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret);
+/* ‖a − b‖ / max(‖b‖, least); not finite = infinitely far. */
+double lab_verify_distance(const double *a, const double *b, int64_t count, double least);
 
 /*
  * LAB_ERR_MEMORY unless this much host memory is free. Verification asks before it allocates what

@@ -131,18 +131,6 @@ static int download(const struct check *check, const void *from, enum lab_dtype 
     return 0;
 }
 
-/* ‖a − b‖ / max(‖b‖, least); not finite = infinitely far. */
-static double distance(const double *a, const double *b, int64_t count, double least) {
-    double difference = 0, norm = 0;
-    for (int64_t i = 0; i < count; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-    }
-    double size = fmax(sqrt(norm), least);
-    double off = size > 0 ? sqrt(difference) / size : difference > 0 ? INFINITY : 0;
-    return isfinite(difference) && isfinite(norm) ? off : INFINITY;
-}
-
 static void note(struct check *check, double off, double tolerance, int step, const char *what,
                  double *worst) {
     if (!*check->fault && !(off <= tolerance))
@@ -168,8 +156,8 @@ static void compare_gradients(struct check *check, int step) {
                       : at < s->biases_at  ? at + square
                                            : at + s->width;
         double share = (double)(end - at) / (double)s->parameters;
-        double off =
-            distance(check->gradient + at, exact + at, end - at, 0.1 * sqrt(whole * share));
+        double off = lab_verify_distance(check->gradient + at, exact + at, end - at,
+                                         0.1 * sqrt(whole * share));
         char what[80];
         snprintf(what, sizeof what, "the gradient of parameters %lld to %lld is", (long long)at,
                  (long long)end - 1);
@@ -197,17 +185,17 @@ static void compare_updates(struct check *check, int step, const double *state) 
     const struct gpt2_shape *s = &check->training->model.shape;
     int64_t count = s->parameters;
     const double *exact = check->reference.singles;
-    double off = fmax(distance(state + count, exact + count, count, 0),
-                      distance(state + 2 * count, exact + 2 * count, count, 0));
+    double off = fmax(lab_verify_distance(state + count, exact + count, count, 0),
+                      lab_verify_distance(state + 2 * count, exact + 2 * count, count, 0));
     for (int64_t i = 0; i < count; i++) {
         check->gradient[i] = state[i] - check->state[i];
         check->expected[i] = exact[i] - check->state[i];
     }
-    off = fmax(off, distance(check->gradient, check->expected, count, 0));
+    off = fmax(off, lab_verify_distance(check->gradient, check->expected, count, 0));
     note(check, off, UPDATE_TOLERANCE, step, "the update is", &check->update_error);
     double rounded = lab_dtype_bytes(s->dtype) < sizeof(float) ? 0x1p-8 : 0x1p-23;
     double rounding = 0;
-    note(check, distance(check->parameters, state, count, 0), rounded, step,
+    note(check, lab_verify_distance(check->parameters, state, count, 0), rounded, step,
          "the rounded parameters are", &rounding);
 }
 

@@ -118,18 +118,6 @@ static int begin(struct check *check, uint64_t seed, struct lab_err *err) {
 
 /* --- one step --- */
 
-/* ‖a − b‖ / max(‖b‖, least); not finite = infinitely far. */
-static double distance(const double *a, const double *b, int64_t count, double least) {
-    double difference = 0, norm = 0;
-    for (int64_t i = 0; i < count; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-    }
-    double size = fmax(sqrt(norm), least);
-    double off = size > 0 ? sqrt(difference) / size : difference > 0 ? INFINITY : 0;
-    return isfinite(difference) && isfinite(norm) ? off : INFINITY;
-}
-
 static void fail_step(struct check *check, int step, double off, double tolerance,
                       const char *what) {
     if (check->fault.applicable)
@@ -167,8 +155,8 @@ static void compare_gradients(struct check *check, int step) {
         int64_t from = part % 2 ? lab_mlp_bias_at(mlp, layer) : lab_mlp_weight_at(mlp, layer);
         int64_t to = part % 2 ? lab_mlp_weight_at(mlp, layer + 1) : lab_mlp_bias_at(mlp, layer);
         double share = (double)(to - from) / (double)parameters;
-        double off = distance(check->found + from, check->gradient + from, to - from,
-                              1e-3 * sqrt(norm * share));
+        double off = lab_verify_distance(check->found + from, check->gradient + from, to - from,
+                                         1e-3 * sqrt(norm * share));
         if (off > worst) {
             worst = off;
             snprintf(what, sizeof what, "the gradient of layer %d's %s is", layer,
@@ -190,12 +178,12 @@ static void compare_updates(struct check *check, int step) {
     launch.in[1] = lab_tensor_vector(NULL, LAB_FP32, parameters + 2);
     const double *in[LAB_LAUNCH_INPUTS] = {check->state, check->found};
     lab_op_get(LAB_OP_ADAM)->reference(&launch, in, check->expected);
-    double off = distance(check->next + 2 * at, check->expected + 2 * at, parameters, 0);
+    double off = lab_verify_distance(check->next + 2 * at, check->expected + 2 * at, parameters, 0);
     for (int64_t i = 0; i < parameters; i++) {
         check->found[i] = check->next[i] - check->state[i];
         check->gradient[i] = check->expected[i] - check->state[i];
     }
-    off = fmax(off, distance(check->found, check->gradient, parameters, 0));
+    off = fmax(off, lab_verify_distance(check->found, check->gradient, parameters, 0));
     check->update_error = fmax(check->update_error, off);
     if (!(off <= UPDATE_TOLERANCE))
         fail_step(check, step, off, UPDATE_TOLERANCE, "Adam's update is");
