@@ -1,0 +1,202 @@
+/* What a report advises: page, Markdown, best practices and terminal have the same lines. */
+#include "page_fixture.h"
+
+/* Given a line that an analysis advises, then page, best_practices.md and terminal have it; given a
+ * question that was not tested, then no chart shows an answer and no choice is called tested. */
+LAB_TEST(all_advise_the_same) {
+    struct given *g = *state;
+    struct lab_arena *arena = &g->study.arena;
+    struct lab_chart *chart = given_charts(arena);
+    g->claims[0].kind = "stability.drift"; /* bindings are no answer */
+    write_page(g, "markdown");
+    assert_null(strstr(g->text.text, "numactl"));
+    assert_contains(g->text.text, "Binding 2 GPUs to their NUMA nodes: 12.5% higher throughput, "
+                                  "mean of all models. Lines to paste: [b");
+    g->lines[1].gain.effect = 0.2; /* intervals that overlap name nobody */
+    for (int apart = 0; apart < 2; apart++) {
+        g->lines[1].gain.low = apart ? 0.19 : 0.13;
+        write_page(g, "markdown");
+        assert_contains(g->text.text,
+                        apart ? "Binding gains most for GPU 1: 20.0% higher throughput on NUMA "
+                                "node 1 than on NUMA node 0, mean of all models."
+                              : "NUMA nodes: 12.5 to 20.0% higher throughput, ");
+    }
+    g->advice = (struct lab_advice){.tested = g->claims, .tested_count = 1};
+    g->result.charts = chart;
+    g->result.chart_count = 1;
+    g->study.study.command = ""; /* nothing to repeat */
+    for (int untested = 0; untested < 2; untested++) {
+        g->result.command = "gpulab run nccl_settings device=cuda";
+        g->result.action = untested ? "Test it on whole GPUs" : NULL;
+        g->result.answer = "Use it.";
+        g->result.untested = untested ? "NCCL was not used." : NULL;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, g->result.command);
+        assert_null(strstr(g->text.text, "significant gain"));
+        lab_str_clear(&g->text);
+        write_page(g, "html");
+        assert_int_equal(count_in_page(g, "picture desk"), 2 - untested);
+        assert_int_equal(count_in_page(g, "picture phone"), 2 - untested);
+        assert_int_equal(count_in_page(g, "viewBox=\"0 0 420 "), 2 - untested);
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        assert_contains(g->text.text, g->result.command);
+        write_end(g);
+        assert_contains(g->text.text, "Next      gpulab run nccl_settings device=cuda");
+    }
+    struct lab_claim slow =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    g->advice = (struct lab_advice){.choices = &slow, .choice_count = 1};
+    g->result.command = NULL; /* a slow device goes before what has no line */
+    write_end(g);
+    assert_contains(g->text.text, "Next      nvidia-smi -i 7 -q -d CLOCK,TEMPERATURE,PERFORMANCE");
+}
+
+/* Given an action of the analysis that answers and what it left out, then the page has the one
+ * before the lines of binding and the other after them, in the line that runs it again. */
+LAB_TEST(actions_are_in_order) {
+    struct given *g = *state;
+    static const char *const order[] = {
+        "Nothing to mend.",
+        "Bind one process per",
+        "torchrun",
+        "CUDA_VISIBLE_DEVICES=1",
+        "Test GPU 3:",
+        "gpulab run numa_study experiment.repeat=5 experiment.hardware.numa_nodes=all"};
+    g->study.study.command = "gpulab run numa_study numa_nodes=[0,2] repeat=1";
+    g->result.action = "Nothing to mend";
+    g->result.tests = "Test GPU 3";
+    g->result.further = "experiment.hardware.numa_nodes=all";
+    write_page(g, "markdown");
+    const char *at = g->text.text;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        at = strstr(at, order[i]);
+        assert_non_null(at);
+    }
+}
+
+/* Given an open headline, then the line to paste has the runs that its spread asks for. */
+LAB_TEST(what_is_open_is_run_often_enough) {
+    struct given *g = *state;
+    static const struct {
+        int n, needed, decisive;
+        const char *text, *repeat;
+    } cases[] = {
+        {2, 30, 3, "Inconclusive. 30 runs per point detect 2% (80% power)", "repeat=30"},
+        {2, 2040, 3, "5 runs per point detect an effect this large (80% power)", "repeat=5"},
+        {2, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 5", "repeat=5"},
+        {8, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 16", "repeat=16"},
+        {8, 6, 6, "Inconclusive with 8 runs per point: run 16", "repeat=16"},
+    };
+    g->page.advice = NULL;
+    g->study.study.command = "gpulab run numa_study experiment.repeat=2";
+    g->study.study.run_count = 0; /* two runs of one point */
+    for (int i = 0; i < 2; i++) {
+        struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+        run->repeat = i;
+        fixture_done(&g->study, run, 1000, "", "");
+    }
+    g->claims[0].verdict = LAB_CLAIM_INCONCLUSIVE;
+    g->claims[0].low = -0.1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->claims[0].n = cases[i].n;
+        g->claims[0].needed = cases[i].needed;
+        g->claims[0].decisive = cases[i].decisive;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, cases[i].text);
+        assert_contains(g->text.text,
+                        lab_arena_printf(&g->study.arena, "gpulab run numa_study experiment.%s\n",
+                                         cases[i].repeat));
+    }
+}
+
+/* Given runs that are left, then they are advised unless the spread says that they decide nothing. */
+LAB_TEST(what_is_left_is_run_where_it_may_decide) {
+    struct given *g = *state;
+    static const struct {
+        int n, needed;
+        const char *text, *line;
+    } cases[] = {
+        {2, 3, "Finish the study:", "repeat=3"},
+        {1, 0, "Finish the study:", "repeat=3"},
+        {2, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
+        {2, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
+    };
+    g->page.advice = NULL;
+    g->study.study.command = "gpulab run numa_study experiment.repeat=3";
+    g->study.study.run_count = 0;
+    for (int i = 0; i < 3; i++) {
+        struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+        run->repeat = i;
+        if (i < 2)
+            fixture_done(&g->study, run, 1000, "\"other processes took 85% of it\"", "");
+    }
+    g->claims[0].verdict = LAB_CLAIM_INCONCLUSIVE;
+    g->claims[0].low = -0.1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->claims[0].n = cases[i].n;
+        g->claims[0].needed = cases[i].needed;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, cases[i].text);
+        assert_contains(g->text.text,
+                        lab_arena_printf(&g->study.arena, "gpulab run numa_study experiment.%s\n",
+                                         cases[i].line));
+        write_end(g);
+        assert_contains(g->text.text, cases[i].line);
+    }
+}
+
+/* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
+LAB_TEST(a_slow_device_is_in_the_headline) {
+    struct given *g = *state;
+    g->result.answer = "Use it: 3% more (5 runs each). Else not.";
+    g->claims[1] =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    g->claims[1].effect = -0.057;
+    g->claims[1].low = -0.059;
+    g->claims[1].high = -0.055;
+    g->claims[1].confidence = 0.95;
+    static const char headline[] = "Use it: 3% more (5 runs each). GPU 7: 5.7% lower throughput "
+                                   "than its peers (95% CI [5.5, 5.9]%, 5 runs each).";
+    write_page(g, "html");
+    assert_contains(g->text.text, lab_arena_printf(&g->study.arena, "<h1>%s</h1>", headline));
+    write_end(g);
+    assert_contains(g->text.text, "Use it: 3% more (5 runs each). GPU 7: 5.7% lower throughput");
+}
+
+/* Given a batch that is best on the mean, then models with a better one are named, with what they
+ * gain over it; given one that gains too little, then no table of best_practices.md has it. */
+LAB_TEST(a_batch_is_advised_with_its_exceptions) {
+    struct given *g = *state;
+    struct lab_claim batch = lab_claim_named(g->claims[0], "recommend.batch", "Batch 16", "batch 4",
+                                             "throughput"),
+                     others[] = {batch, batch};
+    static const char *const kept[] = {"Batch 16 | batch 4", "Setting or GPU"};
+    others[0].subject = "Batch 32, vit16x8x768";
+    others[0].reference = "batch 16";
+    others[0].effect = 0.046;
+    others[0].mean_of = "2 placements"; /* the other is of another batch */
+    g->result.exceptions = others;
+    g->result.exception_count = 2;
+    for (int i = 0; i < 2; i++) {
+        batch.effect = i ? 0.007 : 0.157;
+        batch.verdict = LAB_CLAIM_YES;
+        g->advice = (struct lab_advice){
+            .choices = &batch, .choice_count = 1, .tested = &batch, .tested_count = 1};
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, i ? "Keep batch 4: no other batch size gains 1% or more"
+                                        : "Use batch 16, the smallest that no other beats: 15.7% ");
+        assert_int_equal(strstr(g->text.text, ". Exceptions (gain over batch 16): batch 32 for "
+                                              "vit16x8x768 (+4.6%, mean of 2 placements).") != NULL,
+                         !i);
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        assert_int_equal(strstr(g->text.text, kept[i]) != NULL, !i);
+    }
+}
+
+const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
