@@ -15,7 +15,7 @@
 static const char *const names[] = {"test", "db/a", "db/b", "db/deep/c", "experiment/own", "_base"};
 #define NAMES (sizeof names / sizeof *names)
 
-/* What is left of the files of the input before goes first. */
+/* Removes the files of the previous input first. */
 static void write_files(char *text, struct lab_arena *arena) {
     folder_remove();
     mkdir(folder, 0700);
