@@ -132,7 +132,7 @@ static void add_rows(struct lab_doc *doc, const struct item *items, int count) {
         {"files", NULL, LAB_UNIT_COUNT},
         {NULL, "Started", LAB_UNIT_DATE, .align = LAB_ALIGN_LEFT},
         {NULL, "Size", LAB_UNIT_SIZE},
-        {NULL, "Folder", .align = LAB_ALIGN_WHOLE},
+        {NULL, "Folder", .align = LAB_ALIGN_WHOLE, .below = true},
     };
     lab_doc_rows(doc, "studies", NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < count; i++) {
