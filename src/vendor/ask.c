@@ -42,16 +42,23 @@ static void *run(void *opaque) {
     return NULL;
 }
 
-static bool start(struct ask *ask) {
+static bool start(struct ask *ask, pthread_t *ret_thread) {
     sigset_t all, before;
-    pthread_t thread;
     sigfillset(&all); /* signals are for the thread that waits */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, NULL, run, ask) == 0;
+    bool started = pthread_create(ret_thread, NULL, run, ask) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started)
-        pthread_detach(thread);
     return started;
+}
+
+/* Until the thread has given its own memory back: a program that ends before would leak it. Not for
+ * ever, since the driver may have something to do at a thread's end. */
+static void await_end(pthread_t thread) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    if (pthread_timedjoin_np(thread, NULL, &until) != 0)
+        pthread_detach(thread);
 }
 
 static double limit(void) {
@@ -92,7 +99,9 @@ int lab_ask(void (*question)(void *state), void *state, struct lab_err *err) {
     atomic_store(&ask->calling, "the library's start");
     pthread_mutex_init(&ask->lock, NULL);
     lab_cond_init(&ask->ended);
-    if (!start(ask)) {
+    pthread_t thread = 0;
+    bool started = start(ask, &thread);
+    if (!started) {
         question(state);
         ask->over = true;
     }
@@ -104,8 +113,11 @@ int lab_ask(void (*question)(void *state), void *state, struct lab_err *err) {
         fail(ask, limit_s, &first);
         lab_log(LAB_LOG_WARNING, "%s", first.text); /* also where others answer in its stead */
         atomic_store(&unanswered, ask);
+        pthread_detach(thread);
         return fail(ask, limit_s, err);
     }
+    if (started)
+        await_end(thread);
     pthread_cond_destroy(&ask->ended);
     pthread_mutex_destroy(&ask->lock);
     lab_mem_free(ask);

@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "base/str.h"
+#include "vendor/ask.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
 #include "vendor/cupti.h"
@@ -17,6 +18,7 @@
 #include "vendor/vendor.h"
 
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -57,6 +59,26 @@ static int set_up(void **state) {
     setenv("VIRTUAL_ENV", test_path("venv"), 1);
     unsetenv("CUDA_HOME");
     return 0;
+}
+
+static pthread_key_t key;
+static bool released;
+
+static void release_late(void *flag) {
+    usleep(20000);
+    *(bool *)flag = true;
+}
+
+static void question(void *flag) {
+    pthread_setspecific(key, flag);
+}
+
+/* dlerror's text is such memory: a program that ended before its release leaked it. */
+LAB_TEST(what_a_question_left_in_its_thread_is_released) {
+    assert_int_equal(pthread_key_create(&key, release_late), 0);
+    ASSERT_OK(lab_ask(question, &released, err));
+    assert_true(released);
+    pthread_key_delete(key);
 }
 
 LAB_TEST(nothing_found_names_all_that_was_looked_for) {
