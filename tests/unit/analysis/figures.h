@@ -1,7 +1,10 @@
 /*
  * figures.h: all figures that analyses made in a test program, compared with tests/golden at its end.
  * The tests themselves look at what they are about; what else changed is seen here. Where words
- * alone were meant to change, GOLDEN_UPDATE=1 takes them; a figure that changes has a reason.
+ * alone were meant to change, GOLDEN_UPDATE=1 takes them; a figure that changes has a reason. Files of
+ * up to 300 lines have the figures themselves. Of programs that make more (up to 2,000 lines) they
+ * have a digest a result, since nobody would read 14,000 lines; so have all words. Where a file
+ * differs, the figures and words of the first result that does are printed.
  */
 #pragma once
 
@@ -160,42 +163,42 @@ static inline void figures_add_words(const struct lab_analysis_result *result,
 
 /* --- of a program --- */
 
-#define FIGURES_OF_A_TEST 24 /* results: tests that repeat themselves make more */
+#define FIGURES_OF_A_TEST   24  /* results: tests that repeat themselves make more */
+#define FIGURES_PLAIN_LINES 300 /* beyond that nobody would read them */
 
-static struct lab_str figures_kept; /* a line for each result, with a hash of its figures */
-static struct lab_str figures_last; /* those of the first one that differs, for whoever looks */
+static struct lab_str figures_kept;  /* a line for each result, with digests of figures and words */
+static struct lab_str figures_plain; /* the same with the figures below it */
+static struct lab_str figures_words; /* and with the words, an empty line after each result */
 
-/* What stands in the golden file from `at` on; "" = it ends there. */
-static inline const char *figures_expected(size_t at, struct lab_arena *arena) {
+/* What the golden file holds; "" = there is none. */
+static inline const char *figures_expected(const char *kept, struct lab_arena *arena) {
     const char *program = program_invocation_short_name + strlen("test_");
     const char *path =
         lab_arena_printf(arena, LAB_TEST_SOURCE_DIR "/tests/golden/figures/%s.txt", program);
     char *text = NULL;
     size_t length = 0;
     const char *update = getenv("GOLDEN_UPDATE");
-    if (at == 0 && update && strcmp(update, "1") == 0)
-        lab_file_write_atomic(path, figures_kept.text, figures_kept.length, NULL);
-    return lab_file_read(path, 1 << 20, arena, &text, &length, NULL) == 0 && at < length ? text + at
-                                                                                         : "";
+    if (update && strcmp(update, "1") == 0)
+        lab_file_write_atomic(path, kept, strlen(kept), NULL);
+    lab_file_read(path, 1 << 20, arena, &text, &length, NULL);
+    return text ? text : "";
 }
 
 static inline void figures_keep(const char *analysis, const struct lab_analysis_result *result) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, text);
     LAB_AUTO(str, words);
-    size_t before = figures_kept.length;
     figures_add_result(result, &text);
     figures_add_words(result, &words);
-    lab_str_printf(&figures_kept,
-                   "%s %s: finding %d, %d parts, %d claims, figures %08x, words %08x\n",
-                   test_name(), analysis, result->finding, result->part_count, result->claim_count,
-                   (unsigned)(lab_hash_text(LAB_HASH_START, text.text) >> 32),
-                   (unsigned)(lab_hash_text(LAB_HASH_START, words.text) >> 32));
-    const char *line = figures_kept.text + before;
-    if (!figures_last.text && strncmp(line, figures_expected(before, &arena), strlen(line)) != 0) {
-        lab_str_init(&figures_last);
-        lab_str_printf(&figures_last, "%s%s%s\n", line, text.text, words.text);
-    }
+    unsigned figures = (unsigned)(lab_hash_text(LAB_HASH_START, text.text) >> 32);
+    const char *line =
+        lab_arena_printf(&arena, "%s %s: finding %d, %d parts, %d claims", test_name(), analysis,
+                         result->finding, result->part_count, result->claim_count);
+    const char *end = lab_arena_printf(&arena, "words %08x\n",
+                                       (unsigned)(lab_hash_text(LAB_HASH_START, words.text) >> 32));
+    lab_str_printf(&figures_kept, "%s, figures %08x, %s", line, figures, end);
+    lab_str_printf(&figures_plain, "%s, %s%s", line, end, text.text);
+    lab_str_printf(&figures_words, "%s, %s%s%s\n\n", line, end, text.text, words.text);
 }
 
 /* lab_analysis_run, and keeps what comes out. */
@@ -205,8 +208,11 @@ static inline int figures_run(const struct lab_analysis *analysis, const void *c
     static const char *test;
     static int count;
     int result = lab_analysis_run(analysis, config, input, arena, ret_result, err);
-    if (!figures_kept.text)
+    if (!figures_kept.text) {
         lab_str_init(&figures_kept);
+        lab_str_init(&figures_plain);
+        lab_str_init(&figures_words);
+    }
     count = test == test_name() ? count + 1 : 0;
     test = test_name();
     if (result == 0 && count < FIGURES_OF_A_TEST)
@@ -214,16 +220,47 @@ static inline int figures_run(const struct lab_analysis *analysis, const void *c
     return result;
 }
 
+static inline int figures_lines(const char *text, size_t length, bool of_results) {
+    int lines = 0;
+    for (size_t i = 0; i < length; i++)
+        lines += text[i] == '\n' && !(of_results && text[i + 1] == ' ');
+    return lines;
+}
+
+/* The line that differs first, and the result that it belongs to. */
+static inline void figures_show(const char *kept, const char *expected) {
+    size_t same = 0, begin = 0;
+    while (kept[same] && kept[same] == expected[same])
+        same++;
+    for (size_t i = 0; i < same; i++)
+        if (kept[i] == '\n')
+            begin = i + 1;
+    fprintf(stderr, "differs from tests/golden/figures, line %d:\n- %.*s\n+ %.*s\n",
+            figures_lines(kept, same, false) + 1, (int)strcspn(expected + begin, "\n"),
+            expected + begin, (int)strcspn(kept + begin, "\n"), kept + begin);
+    const char *result = figures_words.text;
+    for (int left = figures_lines(kept, same, true); left > 0 && result; left--) {
+        const char *next = strstr(result, "\n\n");
+        result = next ? next + 2 : NULL;
+    }
+    const char *end = result ? strstr(result, "\n\n") : NULL;
+    if (end)
+        fprintf(stderr, "%.*s\n", (int)(end - result), result);
+}
+
 __attribute__((destructor)) static void figures_compare(void) {
     LAB_AUTO(arena, arena);
     if (!figures_kept.text)
         return;
-    if (strcmp(figures_expected(0, &arena), figures_kept.text) != 0) {
-        fprintf(stderr, "differs from tests/golden/figures; the first that does:\n%s\n",
-                figures_last.text ? figures_last.text : "a result is missing");
+    bool plain =
+        figures_lines(figures_plain.text, figures_plain.length, false) <= FIGURES_PLAIN_LINES;
+    const char *kept = plain ? figures_plain.text : figures_kept.text;
+    const char *expected = figures_expected(kept, &arena);
+    if (strcmp(expected, kept) != 0) {
+        figures_show(kept, expected);
         _exit(1);
     }
     lab_str_release(&figures_kept);
-    if (figures_last.text)
-        lab_str_release(&figures_last);
+    lab_str_release(&figures_plain);
+    lab_str_release(&figures_words);
 }
