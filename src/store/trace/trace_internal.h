@@ -18,12 +18,15 @@ struct trace_reader {
     sqlite3 *db;
     const char *path; /* for messages */
     struct lab_arena *arena;
+    const char **tables;          /* names; NULL-terminated */
     struct trace_string *strings; /* ascending */
     size_t string_count;
 };
 
 int trace_fail(const struct trace_reader *reader, struct lab_err *err);
 
+/* The first look at the file: what is no database is told here. */
+int trace_read_tables(struct trace_reader *reader, struct lab_err *err);
 bool trace_has_table(const struct trace_reader *reader, const char *table);
 
 /*

@@ -53,12 +53,11 @@ static int find_processes(const struct trace_reader *reader, uint32_t *processes
 
 /* --- what it is --- */
 
-static int check_trace(const struct trace_reader *reader, struct lab_err *err) {
+static int check_trace(struct trace_reader *reader, struct lab_err *err) {
     static const char *const marks[] = {"StringIds", "META_DATA_EXPORT", "NVTX_EVENTS",
                                         "CUPTI_ACTIVITY_KIND_RUNTIME", NULL};
-    /* the first look at the file: what is no database is told here */
-    if (sqlite3_exec(reader->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL))
-        return trace_fail(reader, err);
+    if (trace_read_tables(reader, err) < 0)
+        return -1;
     for (int i = 0; marks[i]; i++)
         if (trace_has_table(reader, marks[i]))
             return 0;

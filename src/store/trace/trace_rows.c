@@ -22,33 +22,28 @@ int trace_fail(const struct trace_reader *reader, struct lab_err *err) {
     }
 }
 
-bool trace_has_table(const struct trace_reader *reader, const char *table) {
+/* The names that a statement gives; NULL-terminated, in the arena. NULL: it failed. */
+static const char **read_names(const struct trace_reader *reader, const char *sql, const char *of) {
+    const char **names = lab_arena_alloc(reader->arena, 1, sizeof *names);
+    int count = 0, code;
     LAB_AUTO_STATEMENT *rows = NULL;
-    bool found = false;
-    if (sqlite3_prepare_v2(reader->db,
-                           "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", -1,
-                           &rows, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
-        found = sqlite3_step(rows) == SQLITE_ROW;
+    if (sqlite3_prepare_v2(reader->db, sql, -1, &rows, NULL) != SQLITE_OK)
+        return NULL;
+    sqlite3_bind_text(rows, 1, of, -1, SQLITE_STATIC);
+    while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(rows, 0);
+        LAB_ADD(names, count, reader->arena) = lab_arena_strdup(reader->arena, name ? name : "");
     }
-    return found;
+    return code == SQLITE_DONE ? names : NULL;
 }
 
-/* The table's columns; NULL-terminated, in the arena; none where there is no such table. */
-static const char **read_columns(const struct trace_reader *reader, const char *table) {
-    const char **names = lab_arena_alloc(reader->arena, 1, sizeof *names);
-    int count = 0;
-    LAB_AUTO_STATEMENT *rows = NULL;
-    if (sqlite3_prepare_v2(reader->db, "SELECT name FROM pragma_table_info(?)", -1, &rows, NULL) ==
-        SQLITE_OK) {
-        sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
-        while (sqlite3_step(rows) == SQLITE_ROW) {
-            const char *name = (const char *)sqlite3_column_text(rows, 0);
-            LAB_ADD(names, count, reader->arena) =
-                lab_arena_strdup(reader->arena, name ? name : "");
-        }
-    }
-    return names;
+int trace_read_tables(struct trace_reader *reader, struct lab_err *err) {
+    reader->tables = read_names(reader, "SELECT name FROM sqlite_master WHERE type = ?", "table");
+    return reader->tables ? 0 : trace_fail(reader, err);
+}
+
+bool trace_has_table(const struct trace_reader *reader, const char *table) {
+    return lab_str_find(table, reader->tables) >= 0;
 }
 
 int trace_rows_open(const struct trace_reader *reader, const char *table,
@@ -57,7 +52,9 @@ int trace_rows_open(const struct trace_reader *reader, const char *table,
     *ret_rows = NULL;
     if (!trace_has_table(reader, table))
         return 0;
-    const char **present = read_columns(reader, table);
+    const char **present = read_names(reader, "SELECT name FROM pragma_table_info(?)", table);
+    if (!present)
+        return trace_fail(reader, err);
     LAB_AUTO(str, sql);
     lab_str_add(&sql, "SELECT ");
     for (int i = 0; columns[i]; i++) {
