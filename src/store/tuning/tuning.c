@@ -97,14 +97,16 @@ int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struc
     *ret_count = 0;
     if (!cache->db)
         return 0;
-    if (tuning_exec(cache, "BEGIN IMMEDIATE", err) ||
-        tuning_exec(cache, "DELETE FROM trial", err) ||
-        tuning_exec(cache, "DELETE FROM entry", err)) {
-        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
         return -1;
-    }
-    *ret_count = sqlite3_changes(cache->db);
-    return tuning_exec(cache, "COMMIT", err);
+    int result = tuning_exec(cache, "DELETE FROM trial", err);
+    if (result == 0)
+        result = tuning_exec(cache, "DELETE FROM entry", err);
+    int count = sqlite3_changes(cache->db);
+    result = tuning_end(cache, result, err);
+    if (result == 0)
+        *ret_count = count;
+    return result;
 }
 
 /* --- unfinished tunings --- */
@@ -128,11 +130,7 @@ int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *sessio
     int result = 0;
     for (int i = 0; i < count && result == 0; i++)
         result = lab_tuning_cache_keep(cache, session, trials[i], err);
-    if (result == 0)
-        result = tuning_exec(cache, "COMMIT", err);
-    if (result)
-        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
-    return result;
+    return tuning_end(cache, result, err);
 }
 
 static bool read_trial(sqlite3_stmt *statement, struct lab_arena *arena,

@@ -15,6 +15,8 @@ struct lab_tuning_cache {
 
 int tuning_fail(const struct lab_tuning_cache *cache, struct lab_err *err);
 int tuning_exec(const struct lab_tuning_cache *cache, const char *sql, struct lab_err *err);
+/* Commits a transaction, or takes all of it back where `result` or the commit is a failure. */
+int tuning_end(struct lab_tuning_cache *cache, int result, struct lab_err *err);
 
 /* A statement with these parameters; NULL and an error. sqlite3_finalize is the caller's. */
 sqlite3_stmt *tuning_query(const struct lab_tuning_cache *cache, const char *sql,

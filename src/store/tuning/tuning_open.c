@@ -58,6 +58,14 @@ int tuning_exec(const struct lab_tuning_cache *cache, const char *sql, struct la
     return sqlite3_exec(cache->db, sql, NULL, NULL, NULL) ? tuning_fail(cache, err) : 0;
 }
 
+int tuning_end(struct lab_tuning_cache *cache, int result, struct lab_err *err) {
+    if (result == 0)
+        result = tuning_exec(cache, "COMMIT", err);
+    if (result < 0)
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    return result;
+}
+
 sqlite3_stmt *tuning_query(const struct lab_tuning_cache *cache, const char *sql,
                            const struct lab_sql_cell *row, struct lab_err *err) {
     sqlite3_stmt *statement = NULL;

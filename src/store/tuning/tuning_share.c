@@ -87,10 +87,8 @@ int lab_tuning_cache_import(struct lab_tuning_cache *cache, const struct lab_val
         return refuse(value, "this export has another version", err);
     if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
         return -1;
-    if (import_all(cache, list, ret_taken, err)) {
-        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
-        return -1;
-    }
-    *ret_count = list->count;
-    return tuning_exec(cache, "COMMIT", err);
+    int result = tuning_end(cache, import_all(cache, list, ret_taken, err), err);
+    if (result == 0)
+        *ret_count = list->count;
+    return result;
 }
