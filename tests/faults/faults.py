@@ -116,7 +116,7 @@ class Day:
         self.machines = {"recorder": Machine(os.path.join(folder, "recorder"), options.scale),
                          "study": Machine(os.path.join(folder, "study"), STUDY_SCALE)}
         self.done, self.problems, self.jumps, self.sizes = collections.Counter(), [], [], []
-        self.stops, self.over, self.full, self.process, self.studies = 0, False, False, None, 0
+        self.stops, self.stopped_s, self.over, self.full, self.process, self.studies = 0, 0.0, False, False, None, 0
         self.runs, self.resumes = 0, 0
         self.room = threading.Lock()  # the disk isn't filled while the test itself needs it
 
@@ -315,6 +315,7 @@ class Day:
             machine.jump(int(seconds * 1e9) - slept * machine.scale, slept)
         self.jumps.append(seconds)
         self.stops += 1
+        self.stopped_s += slept / 1e9
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGCONT)
@@ -343,7 +344,7 @@ class Day:
         studies.start()
         faults = [self.driver, self.out_of_memory, self.stop_runner, self.set_clock, self.suspend, self.fill_disk]
         next_s = 5
-        while time.monotonic() - began < self.seconds:
+        while time.monotonic() - began < self.seconds + self.stopped_s:  # its day has no time while stopped
             for sizes in self.sizes:
                 sizes.look()
             if time.monotonic() - began > next_s:
