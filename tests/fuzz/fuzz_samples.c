@@ -63,7 +63,7 @@ static void analyse(const struct lab_recording *recording, size_t turn, struct l
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct rows rows;
-    if (!rows.good) {
+    if (!rows.scratch) {
         make_recording();
         rows_learn(&rows, "a.db");
     }

@@ -119,7 +119,7 @@ static void analyse(const struct lab_study_table *table, size_t turn, struct lab
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct rows rows;
-    if (!rows.good) {
+    if (!rows.scratch) {
         make_study();
         rows_learn(&rows, "study.db");
     }

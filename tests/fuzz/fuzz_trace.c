@@ -62,7 +62,7 @@ static void analyse(const struct lab_trace *trace, struct lab_arena *arena) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct rows rows;
-    if (!rows.good) {
+    if (!rows.scratch) {
         make_trace();
         rows_learn(&rows, "trace.sqlite");
     }

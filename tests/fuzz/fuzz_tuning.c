@@ -83,7 +83,7 @@ static void check_json(const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct rows rows;
-    if (!rows.good) {
+    if (!rows.scratch) {
         make_cache();
         rows_learn(&rows, "tuning.db");
     }
