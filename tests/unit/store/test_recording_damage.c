@@ -153,6 +153,28 @@ LAB_TEST(a_damaged_chunk_loses_only_itself) {
     assert_null(recording.missing[1]);
 }
 
+LAB_TEST(names_of_columns_are_read_or_refused) {
+    static const struct {
+        const char *name;
+        int instance; /* -2 = it is none */
+    } cases[] = {{"core_utilization[0]", 0},         {"core_utilization[7]", 7},
+                 {"core_utilization[32767]", 32767}, {"core_utilization", -1},
+                 {"core_utilization[32768]", -2},    {"core_utilization[-1]", -2},
+                 {"core_utilization[]", -2},         {"core_utilization[7", -2},
+                 {"core_utilization[7]x", -2},       {"nothing[7]", -2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int count = 0;
+        const struct lab_column *column = lab_recording_columns_read(
+            lab_arena_printf(&arena, "power %s", cases[i].name), &arena, &count);
+        assert_int_equal(count, 2);
+        assert_int_equal(column[0].metric, LAB_METRIC_POWER);
+        assert_int_equal(column[1].metric,
+                         cases[i].instance == -2 ? -1 : LAB_METRIC_CORE_UTILIZATION);
+        if (cases[i].instance != -2)
+            assert_int_equal(column[1].instance, cases[i].instance);
+    }
+}
+
 LAB_TEST(damage_anywhere_spoils_no_other_tick) {
     record_some();
     load();

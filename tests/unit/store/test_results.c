@@ -211,6 +211,7 @@ LAB_TEST(the_summary_counts) {
     runs[2].options = "{\"patch_size\": 32, \"depth\": 6, \"heads\": 4, \"dim\": 512}";
     runs[2].valid = true;
     runs[3].state = LAB_RUN_RUNNING;
+    runs[3].options = "{\"patch_size\": 32, \"depth\": 6, \"heads\": 16, \"dim\": 512}";
     runs[4].state = LAB_RUN_PLANNED;
     struct lab_value *map = lab_results_summary("quick_test", runs, 5, &arena);
     expect(map, "experiment_name", "\"quick_test\"");

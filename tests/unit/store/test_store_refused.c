@@ -89,6 +89,15 @@ LAB_TEST(damaged_iterations_are_an_error) {
     lab_store_close(store);
 }
 
+LAB_TEST(a_file_without_its_study_is_damaged) {
+    struct lab_store *store = create(path);
+    struct lab_store_study study;
+    assert_works(lab_store_exec(store, "DELETE FROM study", &err));
+    assert_refused(lab_store_study(store, &arena, &study, &err), LAB_ERR_WRONG,
+                   "it holds no study");
+    lab_store_close(store);
+}
+
 /* A study's file may come from anybody: what it would run isn't run. */
 LAB_TEST(triggers_in_a_file_do_not_fire) {
     struct lab_store *store = create(path);
