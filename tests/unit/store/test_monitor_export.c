@@ -289,6 +289,24 @@ LAB_TEST(the_table_has_every_metric) {
 
 /* --- what is refused --- */
 
+static int take_two(void *pieces, const char *bytes, size_t length) {
+    (void)bytes, (void)length;
+    return ++*(int *)pieces > 2 ? -1 : 0;
+}
+
+LAB_TEST(a_sink_that_takes_no_more_ends_each_format) {
+    struct lab_recording machine = make_machine(3000);
+    for (int format = 0; format < LAB_MONITOR_FORMAT_COUNT; format++) {
+        int pieces = 0;
+        LAB_AUTO(doc_sink, out);
+        out.write = take_two;
+        out.state = &pieces;
+        assert_int_equal(
+            lab_monitor_export(&machine, (enum lab_monitor_format)format, -1, &out, &err), -1);
+        assert_int_equal(pieces, 3);
+    }
+}
+
 LAB_TEST(a_gpu_that_is_not_there_is_an_error) {
     struct lab_recording machine = make_machine(1);
     assert_int_equal(lab_monitor_export(&machine, LAB_MONITOR_SINGLE, 7, NULL, &err), -1);
