@@ -18,6 +18,7 @@ mistake "unknown command 'devcies' \(did you mean 'devices'\?\)" devcies
 mistake "unknown command 'xyzzy'.*bench.*devices" xyzzy
 mistake "unknown command ''" ""
 mistake "must follow a command" --quiet
+mistake "must follow a command" -q
 mistake "unknown workload 'vti'.*vit" bench vti
 mistake "gemm.*memcpy" bench xyzzy
 mistake "did you mean '?-?-?json" devices --jsn

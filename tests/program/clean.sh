@@ -38,7 +38,7 @@ expect_out '^Would remove traces of 2 studies, [0-9.]+ KiB\. Nothing was removed
 [ -e "$old/traces/pipeline_a.sqlite" ] || fail "$what: a dry run removed a trace"
 run clean --traces --yes --json
 expect_status 0
-json 'd["removed"] and len(d["studies"]) == 2 and d["total_bytes"] >= 100000'
+json 'd["removed"] and len(d["studies"]) == 2 and d["total_bytes"] == sum(s["size_bytes"] for s in d["studies"]) >= 100000'
 if [ -e "$new/traces/pipeline_a.sqlite" ] || [ ! -L "$new/traces/pipeline_link" ]; then fail "$what: $(ls "$new/traces")"; fi
 if [ ! -e "$new/study.db" ] || [ ! -e "$new/logs/experiment.log" ]; then fail "$what: more than traces is gone"; fi
 run clean --traces
