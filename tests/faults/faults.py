@@ -397,6 +397,8 @@ def main():
     parser.add_argument("--scale", type=int, default=120)
     parser.add_argument("--seed", type=int, default=20)
     options = parser.parse_args()
+    if not os.path.exists(os.path.join(options.tools, "libmachine.so")):
+        parser.error(f"{options.tools} has no libmachine.so: build first (make build)")
     if os.geteuid() != 0:  # a tmpfs of its own needs a namespace
         os.execvp("unshare", ["unshare", "-rm", sys.executable, *sys.argv])
     with tempfile.TemporaryDirectory() as folder:
