@@ -151,6 +151,7 @@ static int read_logs(struct rereading *all, const struct log_file *files, int co
         all->now->bytes += log.bytes;
         all->matched |= log.matched;
         all->now->cut |= log.cut;
+        all->now->split |= log.split > 0;
     }
     return 0;
 }

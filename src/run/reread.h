@@ -29,6 +29,7 @@ struct lab_reread_run {
     bool missing;                   /* it has no log: its metrics stay as they are */
     bool cut;                       /* the log doesn't hold all that was printed */
     bool capped;                    /* more values than are kept of a run */
+    bool split;                     /* lines of several ranks ran together */
 };
 
 struct lab_reread {

@@ -172,7 +172,7 @@ struct command_state {
     struct command_batch batch;
     int64_t output_ns, handed_ns;            /* when output came last, and metrics were handed on */
     struct command_suggestions *suggestions; /* NULL = none are wanted */
-    bool noticed;
+    bool noticed, warned;
     int64_t start_ns;
     char last[2][LAST_LINE_MAX + 1];
     char error[LAST_LINE_MAX + 1]; /* the first line that is one, since it last reported a value */
@@ -358,6 +358,18 @@ static void suggest(struct command_state *state, void (*tell)(void *state, const
         tell(state->sink.state, command_suggestions_text(state->suggestions, &state->arena));
 }
 
+static void warn_split(struct command_state *state) {
+    int64_t split = state->reading.split;
+    if (split > 0 && !state->warned && state->sink.warning)
+        state->sink.warning(
+            state->sink.state,
+            lab_arena_printf(&state->arena,
+                             "%lld line%s of several ranks ran together; they were split; let each "
+                             "rank write to a file of its own",
+                             (long long)split, split == 1 ? "" : "s"));
+    state->warned |= split > 0;
+}
+
 static bool on_stopped(void *opaque) {
     struct command_state *state = opaque;
     int64_t now_ns = lab_clock_now(lab_clock_system());
@@ -420,6 +432,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
         return -1;
     suggest(state, state->sink.warning);
     state->suggestions = NULL; /* once is enough */
+    warn_split(state);
     *record = (struct lab_iteration){.start_ns = result.start_ns,
                                      .end_ns = result.start_ns + result.duration_ns};
     return 0;

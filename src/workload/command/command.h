@@ -134,6 +134,7 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     struct command_cells *cells;    /* of a table that has begun; NULL = none has */
     struct command_names *names;    /* of its values; NULL = none yet */
     uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
+    int64_t split;                  /* lines of several ranks that ran together */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */
@@ -154,6 +155,9 @@ double command_progress_step(const struct command_progress *progress, bool *ret_
 
 /* The bytes of the label that the line begins with; 0 = it has none. Rank -1 = it names none. */
 size_t command_rank_label(const char *line, size_t length, int *ret_rank);
+
+/* Where another line begins, of two ranks whose lines ran together; 0 = nowhere. */
+size_t command_line_two(const char *text, size_t length);
 
 /* --- error.c --- */
 

@@ -105,6 +105,7 @@ int lab_program_log_read(const char *path, const struct lab_value *settings, boo
     hand_on(&log);
     command_batch_release(&log.batch);
     log.log.matched = log.reading.matched;
+    log.log.split = log.reading.split;
     command_reading_release(&log.reading);
     if (result == 0 && !log.failed)
         *ret_log = log.log;

@@ -179,54 +179,65 @@ static size_t bar_before_object(const char *line, size_t length) {
     return bracket ? (size_t)(bracket + 1 - line) : 0;
 }
 
-/* The form that the line has, and its numbers; NULL = it says nothing. */
-static const struct command_form *form_of(struct command_reading *reading, const char *line,
-                                          size_t length, bool object, bool printed, bool table,
-                                          struct command_draft *draft) {
-    if (table && command_table_row(reading->table, draft, line, length)) {
+struct line { /* that is being read */
+    const char *text;
+    size_t length;
+    bool object, printed, table; /* what it may be */
+};
+
+/* That of its table, or one that was met before; NULL = there is none. */
+static const struct command_form *find_form(struct command_reading *reading,
+                                            const struct line *line, struct command_draft *draft) {
+    if (line->table && command_table_row(reading->table, draft, line->text, line->length)) {
         command_names_settle(&reading->names, draft);
         return &draft->form;
     }
-    const struct command_form *form =
-        object || printed ? command_forms_find(reading->forms, line, length, draft->numbers) : NULL;
-    if (form)
-        return form;
-    bool is_object = object && command_object_line(draft, line, length);
-    if (!is_object && !printed)
+    return line->object || line->printed
+               ? command_forms_find(reading->forms, line->text, line->length, draft->numbers)
+               : NULL;
+}
+
+/* The form that the line has, and its numbers; NULL = it says nothing. */
+static const struct command_form *make_form(struct command_reading *reading,
+                                            const struct line *line, struct command_draft *draft) {
+    bool is_object = line->object && command_object_line(draft, line->text, line->length);
+    if (!is_object && !line->printed)
         return NULL;
     if (!is_object)
-        command_printed_line(draft, line, length);
+        command_printed_line(draft, line->text, line->length);
     command_names_settle(&reading->names, draft);
-    if (is_object == object) /* one that isn't whole may be so with other numbers */
-        command_forms_keep(&reading->forms, draft, line, length);
+    if (is_object == line->object) /* one that isn't whole may be so with other numbers */
+        command_forms_keep(&reading->forms, draft, line->text, line->length);
+    if (line->printed && draft->form.count == 0)
+        command_table_head(&reading->table, line->text, line->length);
     return &draft->form;
 }
 
-bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
-                         const char *line, size_t length, command_found *found, void *state) {
-    bool matched = false, object = reader->json && may_be_object(line, length),
-         printed = reader->printed && command_line_is_candidate(line, length);
-    bool table = reader->printed && reading->table;
-    bool cells = reading->cells;
-    if (reader->printed && (*line == '|' || cells) &&
-        command_cells_line(reading, line, length, found, state))
+/* `ret_next`: where another line begins, and nothing was read yet; NULL = none does. */
+static bool read_one(const struct command_reader *reader, struct command_reading *reading,
+                     const char *text, size_t length, size_t *ret_next, command_found *found,
+                     void *state) {
+    struct line line = {text, length, reader->json && may_be_object(text, length),
+                        reader->printed && command_line_is_candidate(text, length),
+                        reader->printed && reading->table};
+    bool matched = false, cells = reading->cells;
+    if (reader->printed && (*text == '|' || cells) &&
+        command_cells_line(reading, text, length, found, state))
         return true;
-    if (!object && !printed && !table && reader->pattern_count == 0)
+    if (!line.object && !line.printed && !line.table && reader->pattern_count == 0)
         return cells;
     struct command_draft draft; /* large: nothing of it is set before it is used */
-    size_t label = command_rank_label(line, length, &reading->rank);
-    line += label;
-    length -= label;
-    size_t bar = object ? bar_before_object(line, length) : 0;
-    line += bar;
-    length -= bar;
-    const struct command_form *form =
-        form_of(reading, line, length, object, printed, table, &draft);
-    if (printed && form->count == 0)
-        command_table_head(&reading->table, line, length);
+    size_t label = command_rank_label(text, length, &reading->rank);
+    label += line.object ? bar_before_object(text + label, length - label) : 0;
+    line.text += label;
+    line.length -= label;
+    const struct command_form *form = find_form(reading, &line, &draft);
+    if (!form && ret_next && (*ret_next = command_line_two(text, length)))
+        return cells;
+    form = form ? form : make_form(reading, &line, &draft);
     for (int i = 0; i < reader->pattern_count && !(form && form->object); i++) {
         double values[COMMAND_NUMBERS_MAX];
-        if (!command_pattern_match(reader->patterns[i], line, length, values))
+        if (!command_pattern_match(reader->patterns[i], line.text, line.length, values))
             continue;
         if (form && !matched) /* the step that the line has */
             command_form_apply(form, draft.numbers, reading, NULL, NULL);
@@ -236,6 +247,19 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
     }
     return matched || (form && command_form_apply(form, draft.numbers, reading, found, state)) ||
            cells;
+}
+
+bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
+                         const char *line, size_t length, command_found *found, void *state) {
+    bool any = false;
+    for (size_t next;; line += next, length -= next) {
+        next = 0;
+        any |= read_one(reader, reading, line, length, &next, found, state);
+        if (next == 0)
+            return any;
+        any |= read_one(reader, reading, line, next, NULL, found, state);
+        reading->split++;
+    }
 }
 
 /* --- lines of a stream --- */

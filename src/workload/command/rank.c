@@ -114,8 +114,8 @@ static bool take_bare(struct cursor *cursor, int *ret_rank) {
 
 /* Whether the rest is an object or counts by a name: the number before it is neither then. */
 static bool can_do_without(struct cursor rest) {
-    static const char *const words[] = {"epoch",       "iteration",  "iter", "global step",
-                                        "global_step", "train step", "step"};
+    static const char *const words[] = {"epoch",       "iteration",  "iter",        "global step",
+                                        "global_step", "train step", "train epoch", "step"};
     skip_blanks(&rest);
     take(&rest, "[");
     if (here(&rest) == '{')
@@ -342,4 +342,64 @@ size_t command_rank_label(const char *line, size_t length, int *ret_rank) {
     const char *end = find_end(cursor, &rank);
     *ret_rank = end ? rank : -1;
     return end ? (size_t)(end - line) : 0;
+}
+
+/* --- lines that ran together --- */
+
+/*
+ * Python writes a line and its end apart where PYTHONUNBUFFERED is set. Two ranks on one pipe then
+ * print "[rank0] loss 3.1[rank1] loss 3.2" or "loss 3.41step 20: loss 3.4". A line begins where no
+ * blank stands before a rank's label, a word that counts and its number, or another object.
+ */
+
+/* "3.41" of "loss 3.41step 20", "38%", "(7.0)": whether a value ends before `place`. */
+static bool ends_value(const char *text, size_t place) {
+    if (text[place - 1] == ')' || text[place - 1] == '%')
+        place--;
+    size_t start = place;
+    while (start > 0 && (isdigit((unsigned char)text[start - 1]) ||
+                         (text[start - 1] && strchr(".eE+-", text[start - 1]))))
+        start--;
+    return start > 0 && start < place && isdigit((unsigned char)text[place - 1]) &&
+           !strchr("eE", text[start]) && !command_is_word(text[start - 1]);
+}
+
+static bool begins_line(const char *text, size_t length, size_t place, bool labelled) {
+    struct cursor rest = {text + place, text + length};
+    int rank;
+    switch (text[place]) {
+    case '[':
+        return (labelled || ends_value(text, place) || text[place - 1] == '}') &&
+               (take_bracket(&rest, &rank) || take_mpirun(&rest, &rank));
+    case '{':
+        return text[place - 1] == '}' && (*text == '{' || labelled);
+    default:
+        return ends_value(text, place) &&
+               (can_do_without(rest) || take_bare(&rest, &rank) || take_worker(&rest, &rank));
+    }
+}
+
+/* A look at pairs of bytes that spares most lines the rest; no branch, so that it is fast. */
+static bool may_be_two(const char *text, size_t length) {
+    unsigned found = 0;
+    for (size_t i = 1; i < length; i++) {
+        unsigned char before = (unsigned char)text[i - 1], c = (unsigned char)text[i];
+        unsigned value = ((unsigned char)(before - '0') < 10) | (before == ')') | (before == '%');
+        unsigned letter = (unsigned char)((c | 0x20) - 'a') < 26;
+        found |= (value & letter) | ((c == '[') & (before > ' ')) | ((c == '{') & (before == '}'));
+    }
+    return found;
+}
+
+size_t command_line_two(const char *text, size_t length) {
+    struct cursor label = {text, text + length};
+    int rank;
+    if (!may_be_two(text, length))
+        return 0;
+    bool labelled = take_bracket(&label, &rank) || take_mpirun(&label, &rank);
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] == '[' || text[i] == '{' || isalpha((unsigned char)text[i])) &&
+            (unsigned char)text[i - 1] > ' ' && begins_line(text, length, i, labelled))
+            return i;
+    return 0;
 }

@@ -258,6 +258,12 @@ LAB_TEST(ranks_of_a_launcher_are_told) {
     DO(1, "command=[sh, -c, \"echo '[rank1]: step 7 loss 2'; echo '[rank0]: step 6 loss 3'\"]");
     assert_string_equal(metrics.text, "loss=2r1;loss=3r0;");
     assert_string_equal(steps.text, "7/0;");
+    assert_string_equal(warnings.text, "");
+    lab_str_clear(&metrics);
+    DO(2, "command=[sh, -c, \"echo '[rank1]: step 7 loss 2[rank0]: step 6 loss 3'\"]");
+    assert_string_equal(metrics.text, "loss=2r1;loss=3r0;loss=2r1;loss=3r0;");
+    assert_contains(warnings.text, "1 line of several ranks ran together; they were split");
+    assert_null(strstr(strstr(warnings.text, "ran together") + 1, "ran together"));
 }
 
 /* Given output of which nothing is read, then a pattern is suggested, unless nothing is wanted. */

@@ -511,6 +511,37 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
+/* Given ranks that write a line and its end apart, then each of their lines is one; what only looks
+ * so stays whole. */
+LAB_TEST(lines_of_ranks_that_ran_together_are_split) {
+    static const struct {
+        const char *line, *found;
+        int split;
+    } cases[] = {
+        {"[rank0] step 10 loss 3.1[rank1] step 11 loss 3.2", "r0:loss=3.1@10 r1:loss=3.2@11", 1},
+        {"[1,0]<stdout>:loss nan[1,1]<stdout>:loss 2", "r0:loss=nan r1:loss=2", 1},
+        {"step 10: loss 3.41step 20: loss 3.4", "loss=3.41@10 loss=3.4@20", 1},
+        {"iter 1: mfu 38%iter 2: loss 3e-05Iter 3", "mfu=38%@1 loss=3e-05@2", 2},
+        {"Loss 6.9 (7.0)Epoch: [0][ 20/50] Loss 5", "loss=6.9 loss=5@20", 1},
+        {"Loss: 0.3Train Epoch: 1, loss: 0.2", "loss=0.3 loss=0.2@e1 epoch=1@e1", 1},
+        {"Rank 0: loss 3.1Rank 1: loss 3.2", "r0:loss=3.1 r1:loss=3.2", 1},
+        {"{'loss': 1.9}{'loss': 1.8}", "loss=1.9 loss=1.8", 1},
+        {"loss[rank0]: 3.1 loss: 3.2", "loss=3.2", 0},
+        {"[INFO][rank0] step 5, x2step 5, 100steps 5, 3 step 5", "r0:x2step=5@5", 0},
+        {"5/5 [===] - 4s 2ms/step - v1.2epoch 3", "", 0},
+        {"loss 2}{b [2026-01-05 10:00:00][rank1] loss 3", "loss=2 loss=3", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct command_reading reading = {0};
+        lab_str_clear(&seen);
+        command_reader_line(reader_of("{}"), &reading, cases[i].line, strlen(cases[i].line), note,
+                            NULL);
+        if (strcmp(seen.text, cases[i].found) != 0 || reading.split != cases[i].split)
+            fail_msg("%s: %s, %d split", cases[i].line, seen.text, (int)reading.split);
+        command_reading_release(&reading);
+    }
+}
+
 /* --- lines --- */
 
 static void show(void *state, const char *text, size_t length) {
