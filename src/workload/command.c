@@ -13,11 +13,10 @@
 #include <ctype.h>
 #include <signal.h>
 
-#define AT(field)     offsetof(struct command_config, field)
-#define LABEL_TEXT    32  /* bytes of one value in a label */
-#define LAST_LINE_MAX 240 /* bytes of a program's last words */
-#define BATCH_NS      (50 * LAB_NS_PER_MS)
-#define SILENT_NS     (30 * LAB_NS_PER_S) /* without a metric: then it is said */
+#define AT(field)  offsetof(struct command_config, field)
+#define LABEL_TEXT 32 /* bytes of one value in a label */
+#define BATCH_NS   (50 * LAB_NS_PER_MS)
+#define SILENT_NS  (30 * LAB_NS_PER_S) /* without a metric: then it is said */
 
 static const struct lab_option options[] = {
     {"command", LAB_OPTION_VALUE, AT(command),
@@ -174,8 +173,8 @@ struct command_state {
     struct command_suggestions *suggestions; /* NULL = none are wanted */
     bool noticed, warned;
     int64_t start_ns;
-    char last[2][LAST_LINE_MAX + 1];
-    char error[LAST_LINE_MAX + 1]; /* the first line that is one, since it last reported a value */
+    char last[2][COMMAND_LAST_MAX + 1];
+    struct command_errors errors;
     struct lab_affinity_guard guard;
 };
 
@@ -281,21 +280,8 @@ static void on_value(void *opaque, const struct command_value *value) {
     command_batch_add(&state->batch, value, state->output_ns);
 }
 
-/* For a message, should it be the last. */
-static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t length) {
-    while (length && isspace((unsigned char)*text))
-        text++, length--;
-    while (length && isspace((unsigned char)text[length - 1]))
-        length--;
-    if (length == 0)
-        return;
-    length = length < LAST_LINE_MAX ? length : LAST_LINE_MAX;
-    memcpy(last, text, length);
-    last[length] = '\0';
-}
-
 /* One line that can stand in a message. */
-static const char *clean(char last[LAST_LINE_MAX + 1]) {
+static const char *clean(char last[COMMAND_LAST_MAX + 1]) {
     last[lab_str_utf8_prefix(last, strlen(last))] = '\0';
     for (char *c = last; *c; c++)
         *c = iscntrl((unsigned char)*c) ? ' ' : *c;
@@ -312,17 +298,15 @@ static double done(const struct command_progress *progress, int64_t *ret_total) 
 static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
     int64_t total;
     double before = state->lead < 0 ? -1 : done(&state->reading.ranks[state->lead], &total);
-    bool error = command_is_error(text, length);
-    remember(state->last[stream], text, length);
-    if (error && !*state->error)
-        remember(state->error, text, length);
+    command_keep_line(state->last[stream], text, length);
+    command_errors_line(&state->errors, text, length);
     if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state)) {
         if (state->suggestions)
             command_suggestions_add(state->suggestions, text, length);
         return;
     }
-    if (!error) /* it went on */
-        state->error[0] = '\0';
+    if (state->errors.count > 0)
+        command_errors_go_on(&state->errors, state->reading.rank);
     const struct command_progress *progress = command_reading_of(&state->reading, -1);
     double now = done(progress, &total);
     if (state->lead < 0 && now >= 0)
@@ -388,10 +372,15 @@ static int judge(struct command_state *state, const struct lab_subprocess_result
         return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
     if (result->exit_status == 0)
         return 0;
-    char *last = state->last[*state->last[1] ? 1 : 0];
-    /* launchers end with a footer of theirs: what a process of theirs died of stands before it */
-    bool footer = *state->error && !command_is_error(last, strlen(last));
-    const char *words = clean(footer ? state->error : last);
+    int rank;
+    char *last = state->last[*state->last[1] ? 1 : 0],
+         *first = command_errors_first(&state->errors, &rank), of_rank[32] = "";
+    /* a program by itself ends with its error; launchers and other ranks print more after it */
+    if (first && rank < 0 && command_is_error(last, strlen(last)))
+        first = NULL;
+    if (first && rank >= 0)
+        snprintf(of_rank, sizeof of_rank, " (rank %d)", rank);
+    const char *words = clean(first ? first : last);
     if (result->signal)
         lab_err_set(err, LAB_ERR_SYSTEM, "the program was ended by signal %d (%s)", result->signal,
                     strsignal(result->signal));
@@ -399,11 +388,11 @@ static int judge(struct command_state *state, const struct lab_subprocess_result
         lab_err_set(err, LAB_ERR_SYSTEM, "the program ended with status %d", result->exit_status);
     char how[sizeof err->text];
     snprintf(how, sizeof how, "%s", err->text);
-    lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
-                footer   ? "; its first error: "
-                : *words ? "; its last line: "
+    lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s%s%s", how,
+                first    ? "; its first error"
+                : *words ? "; its last line"
                          : " without output",
-                words);
+                of_rank, *words ? ": " : "", words);
     return lab_err_hint(err, result->signal == SIGKILL ? LAB_HINT_PROGRAM_KILLED
                                                        : LAB_HINT_PROGRAM_FAILED);
 }
@@ -417,7 +406,8 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     LAB_AUTO(arena, scratch);
     if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
-    state->last[0][0] = state->last[1][0] = state->error[0] = '\0';
+    state->last[0][0] = state->last[1][0] = '\0';
+    state->errors.count = state->errors.root = 0;
     command_reading_release(&state->reading);
     state->lead = -1;
     state->start_ns = lab_clock_now(lab_clock_system());

@@ -165,6 +165,32 @@ size_t command_line_two(const char *text, size_t length);
  * "train.py: error: …"; not where a launcher only tells that a process of its own failed. */
 bool command_is_error(const char *line, size_t length);
 
+#define COMMAND_LAST_MAX   640 /* bytes of a program's last words */
+#define COMMAND_ERRORS_MAX 8   /* of ranks */
+
+struct command_error {
+    int rank;                        /* that its line names; -1 = none */
+    bool traceback;                  /* it ends one */
+    int lines_after;                 /* of the same rank, with values */
+    char text[COMMAND_LAST_MAX + 1]; /* without the rank's label; "" = the traceback goes on */
+};
+
+struct command_errors { /* of a program's ranks, the first of each; zeroed = none */
+    struct command_error items[COMMAND_ERRORS_MAX];
+    int count;
+    int root;     /* the rank that the launcher says failed first, + 1; 0 = it doesn't */
+    bool summary; /* the launcher begins to say so */
+};
+
+void command_errors_line(struct command_errors *errors, const char *line, size_t length);
+/* The rank printed a value after its error. */
+void command_errors_go_on(struct command_errors *errors, int rank);
+/* The error that the others follow from, and its rank, -1 = unknown; NULL = there is none. */
+char *command_errors_first(struct command_errors *errors, int *ret_rank);
+
+/* The line without blanks around it, if it has anything else. */
+void command_keep_line(char last[COMMAND_LAST_MAX + 1], const char *text, size_t length);
+
 /* --- pattern.c --- */
 
 #define COMMAND_NUMBERS_MAX 16 /* of one pattern */

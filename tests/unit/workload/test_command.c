@@ -295,11 +295,22 @@ LAB_TEST(a_failure_has_the_program_s_last_words) {
           "command=[sh, -c, 'echo bye; exit 1']");
     FAILS(LAB_ERR_SYSTEM, "ended with status 1 without output", "command=false");
     /* a launcher's footer is no reason, and neither is an error that it went on after */
-    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its first error: [rank1]: ValueError: no data",
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its first error (rank 1): ValueError: no data",
           "command=[sh, -c, 'echo OSError: retry; echo loss 0.5; echo [rank1]: ValueError: no data "
           ">&2; echo RuntimeError: peer gone >&2; echo e.ChildFailedError: >&2; echo === >&2; "
           "exit 1']");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_FAILED);
+    /* ranks that waited for it go on for a line, and fail after it */
+    FAILS(LAB_ERR_SYSTEM, "its first error (rank 1): Unlucky: a b",
+          "command=[sh, -c, 'T=\"Traceback (most recent call last):\"; "
+          "printf \"[rank1]: $T[rank0]: $T\\n[rank1]:   File x\\n[rank1]: Unlucky: a b\\n\" >&2; "
+          "echo step 5 loss 2 >&2; echo [rank0]: RuntimeError: peer gone >&2; exit 1']");
+    FAILS(LAB_ERR_SYSTEM, "its first error (rank 3): KeyError: 7",
+          "command=[sh, -c, 'echo [rank0]: OSError: gone >&2; echo [rank3]: KeyError: 7 >&2; "
+          "echo \"Root Cause (first observed failure):\" >&2; echo \"  rank      : 3 (x)\" >&2; "
+          "exit 1']");
+    FAILS(LAB_ERR_SYSTEM, "xxxxx, the end",
+          "command=[sh, -c, 'printf \"ValueError: %0500d, the end\" 0 | tr 0 x >&2; exit 1']");
     FAILS(LAB_ERR_SYSTEM, "ended by signal 9 (Killed)", "command=[sh, -c, 'kill -9 $$']");
     assert_int_equal(err.hint, LAB_HINT_PROGRAM_KILLED);
     assert_null(strchr(err.text, '\n'));
