@@ -145,7 +145,7 @@ struct lab_process_sample {
     const char *command; /* the whole line, spaces between; "" = a kernel thread or not readable */
     const char *container; /* short id or name; "" = none */
     double cpu_percent;    /* of one CPU; NaN = not known yet */
-    double queue_percent;  /* of the time its first thread waited for a CPU; NaN = unknown */
+    double queue_percent;  /* its first thread's wait for a CPU, of that and its run time; or NaN */
     int64_t memory_bytes;  /* resident */
     int threads;
     int cpu_node;           /* node of the CPU where most of its threads ran last; -1 = unknown */

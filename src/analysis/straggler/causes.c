@@ -14,7 +14,8 @@
 #define SELDOM      0.1  /* likewise, of its peers */
 #define ALWAYS      0.8  /* of the lists */
 #define CLOCK_LOWER 0.02 /* healthy GPUs differ by 1% */
-#define QUEUE_MORE  0.1  /* of the time */
+#define QUEUE_MORE  0.1  /* of the time that it could run */
+#define CPU_MORE    0.05 /* than its peers: it isn't kept from running more than they are */
 #define LINK_USED   0.01 /* of what the link could carry */
 
 /* The median of a member of all other units; NaN = none is known. */
@@ -71,7 +72,7 @@ static void add_link(const struct lab_straggler_units *units, int unit, const ch
 static void add_host(const struct lab_straggler_units *units, int unit, const char *const **causes,
                      struct lab_arena *arena) {
     const struct lab_straggler_unit *own = &units->items[unit];
-    double queue = PEERS(units, unit, queue);
+    double queue = PEERS(units, unit, queue), cpu = PEERS(units, unit, mean[LAB_STRAGGLER_CPU]);
     if (own->remote >= ALWAYS && PEERS(units, unit, remote) <= 1 - ALWAYS) {
         if (own->cpu_node >= 0 && own->gpu_node >= 0 && own->cpu_node != own->gpu_node)
             lab_analysis_note(causes, arena,
@@ -80,9 +81,9 @@ static void add_host(const struct lab_straggler_units *units, int unit, const ch
         else
             lab_analysis_note(causes, arena, "its process's memory is on a remote NUMA node");
     }
-    if (own->queue >= queue + QUEUE_MORE)
+    if (own->queue >= queue + QUEUE_MORE && !(own->mean[LAB_STRAGGLER_CPU] > (1 + CPU_MORE) * cpu))
         lab_analysis_note(causes, arena,
-                          "its process waits for a CPU %.0f%% of the time (peers %.0f%%)",
+                          "its process waits for a CPU %.0f%% of its active time (peers %.0f%%)",
                           100 * own->queue, 100 * queue);
     if (own->shared_by >= MOSTLY && PEERS(units, unit, shared_by) <= SELDOM)
         lab_analysis_note(causes, arena, "process %d of another job uses its GPU",

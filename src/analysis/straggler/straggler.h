@@ -11,7 +11,9 @@
  * that is waited for, if its peers are a majority and the direction fits.
  *
  * A cause is physical and needs no majority: throttled clocks, a narrower PCIe link, a remote NUMA
- * node, no CPU to run on, a co-located process. Two units that merely differ name nobody.
+ * node, no CPU to run on, a co-located process. Two units that merely differ name nobody. Neither
+ * does CPU time: a rank has more of it if it works longer, or if it spins in a barrier where its
+ * peers do not arrive.
  */
 #pragma once
 
@@ -50,7 +52,7 @@ struct lab_straggler_unit {
     const char *ranks;                      /* "5", "0, 1"; NULL = unknown */
     double *windows[LAB_STRAGGLER_METRICS]; /* means; NaN = nothing was read */
     double mean[LAB_STRAGGLER_METRICS];     /* NaN = unknown, as all below */
-    double queue;                           /* share of time that it waited for a CPU */
+    double queue;                           /* its wait for a CPU, of that and its run time */
     double remote;    /* share of the lists in which it was on a remote NUMA node */
     double shared_by; /* share of the lists with a process of another job */
     double pcie_generation, pcie_width, pcie_rate; /* rate: both directions, B/s */

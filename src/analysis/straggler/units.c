@@ -27,8 +27,7 @@ const struct lab_straggler_kind lab_straggler_kinds[LAB_STRAGGLER_METRICS] = {
                             .low = "copies at a lower rate"},
     [LAB_STRAGGLER_SHARE] = {"gpu_share", "GPU share", "share of its GPU", -1, 0.05, 1,
                              .high = "is busy while its peers wait"},
-    [LAB_STRAGGLER_CPU] = {"cpu", "CPU time", "CPU time", -1, 0.05, 5,
-                           .high = "is busy while its peers wait"},
+    [LAB_STRAGGLER_CPU] = {"cpu", "CPU time", "CPU time", -1, 0.05, 5},
 };
 
 /* --- who they are --- */

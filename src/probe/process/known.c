@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SELDOM        0.05 /* of the time: one that wants to run less often hardly waits */
 #define BUCKETS       1024
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
 
@@ -133,7 +134,8 @@ void known_read(struct known *known, const char *root, int64_t now_ns) {
         known->is.memory_bytes = INT64_MAX;
 }
 
-/* "ran waited slices", the first two in ns; a kernel without CONFIG_SCHED_INFO has zeros. */
+/* "ran waited slices", the first two in ns; a kernel without CONFIG_SCHED_INFO has zeros. The wait
+ * is a share of the time in which it wanted to run: a process that spins wants to all the time. */
 void known_read_queue(struct known *known, const char *root, int64_t now_ns) {
     char text[128];
     int64_t ran, waited, passed_ns = now_ns - known->queued_ns;
@@ -144,8 +146,12 @@ void known_read_queue(struct known *known, const char *root, int64_t now_ns) {
     if (probe_file_slurp(text, sizeof text, root, "/proc/%d/schedstat", known->is.pid) <= 0 ||
         !probe_text_number(&at, &ran) || !probe_text_number(&at, &waited) || ran == 0)
         return;
-    if (known->queued_ns && waited >= known->queue_ns)
-        known->is.queue_percent = 100 * (double)(waited - known->queue_ns) / (double)passed_ns;
+    if (known->queued_ns && waited >= known->queue_ns && ran >= known->ran_ns) {
+        double wait = (double)(waited - known->queue_ns), run = (double)(ran - known->ran_ns);
+        bool seldom = wait + run < SELDOM * (double)passed_ns;
+        known->is.queue_percent = seldom ? 0 : 100 * wait / (wait + run);
+    }
     known->queue_ns = waited;
+    known->ran_ns = ran;
     known->queued_ns = now_ns;
 }

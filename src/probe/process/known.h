@@ -18,6 +18,7 @@ struct known {
     int64_t cpu_ticks; /* at `read_ns` */
     int64_t read_ns;   /* 0 = never */
     int64_t queue_ns;  /* that its first thread has waited for a CPU */
+    int64_t ran_ns;    /* that it has run */
     int64_t queued_ns; /* when that was read; 0 = never */
     int processor;
     unsigned round; /* of the list it was in last */
@@ -40,5 +41,5 @@ void known_forget(struct known_table *table, unsigned round);     /* those of ot
 /* Reads /proc/PID/stat; one that is gone is `missing`. */
 void known_read(struct known *known, const char *root, int64_t now_ns);
 
-/* Reads /proc/PID/schedstat: how long it waited for a CPU since the last time. */
+/* Reads /proc/PID/schedstat: which share of its wish to run it waited since the last time. */
 void known_read_queue(struct known *known, const char *root, int64_t now_ns);

@@ -138,8 +138,11 @@ LAB_TEST(processes_that_were_asked_for_are_listed_with_their_waiting) {
     assert_true(isnan(host.list.items[0].queue_percent)); /* a difference needs two */
     test_write(test_path("proc/100/schedstat"), "900000000 1300000000 99\n");
     host_read(&host, 1000, LAB_PROBE_TICK);
-    assert_close(host.list.items[0].queue_percent, 30);
+    assert_close(host.list.items[0].queue_percent, 100 * 0.3 / (0.3 + 0.4));
     assert_true(isnan(host.list.items[1].queue_percent)); /* a kernel that doesn't count it */
+    test_write(test_path("proc/100/schedstat"), "901000000 1320000000 99\n");
+    host_read(&host, 2000, LAB_PROBE_TICK);
+    assert_close(host.list.items[0].queue_percent, 0); /* it wants to run 2% of the time */
     process_host_release(&host);
 }
 
