@@ -20,13 +20,13 @@ int lab_studies_find(const char *const *words, int count, struct lab_arena *aren
                      const char *const **ret_folders, int *ret_count, struct lab_err *err);
 
 /*
- * The tables of all that the words mean, in the arena, their names unique. "before=PATH" names a
- * study `before`. `needs` is as for lab_study_file_table. With LAB_STUDY_WITH_FILES a word may also
- * be a file of timings, a recording that was made beside the runs, in any format that `gpulab
- * export` reads, or a folder of these; each is told by its content. Then all files of timings are
- * one more table, the last, and each run has what was recorded beside it. "baseline=a.json,b.json"
- * puts files of timings into a phase; otherwise their names do (baseline_0_softmax.json), or else
- * their folder's.
+ * The tables of all that the words mean, in the arena, their names unique. A run that several
+ * folders hold counts once; a note says so. "before=PATH" names a study `before`. `needs` is as for
+ * lab_study_file_table. With LAB_STUDY_WITH_FILES a word may also be a file of timings, a recording
+ * that was made beside the runs, in any format that `gpulab export` reads, or a folder of these;
+ * each is told by its content. Then all files of timings are one more table, the last, and each run
+ * has what was recorded beside it. "baseline=a.json,b.json" puts files of timings into a phase;
+ * otherwise their names do (baseline_0_softmax.json), or else their folder's.
  */
 int lab_studies_read(const char *const *words, int count, unsigned needs, struct lab_arena *arena,
                      struct lab_study_table **ret_tables, int *ret_count, struct lab_err *err);

@@ -163,6 +163,7 @@ int lab_studies_read(const char *const *words, int count, unsigned needs, struct
             return -1;
         tables[i].label = labels[i];
     }
+    lab_studies_leave_copies(tables, &count, arena);
     make_names(tables, count, arena);
     if (sorted.timing_count > 0 &&
         lab_studies_read_timings(sorted.timings, sorted.timing_count, needs, arena,

@@ -55,3 +55,6 @@ int lab_studies_read_timings(const struct lab_studies_timing *timings, int count
 int lab_studies_lay_beside(struct lab_study_table *tables, int count,
                            const struct lab_studies_recording *recordings, int recording_count,
                            struct lab_arena *arena, struct lab_err *err);
+
+/* Leaves out runs that a table before has, and tables of which nothing is left; notes say so. */
+void lab_studies_leave_copies(struct lab_study_table *tables, int *count, struct lab_arena *arena);

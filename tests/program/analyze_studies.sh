@@ -44,6 +44,16 @@ json 'len(d["devices"]) == 1 and all(p["runs"] == 3 for p in d["devices"][0]["pe
 run analyze numa "$folder" "$folder/" --json
 json 'len(d["devices"]) == 1'
 
+# copies of a study count once, under any name; a label makes no study of its own of one
+cp -r "$folder" copy
+for words in "$folder copy" "before=$folder after=copy"; do
+    # shellcheck disable=SC2086
+    run analyze numa $words --json
+    expect_status 0
+    json 'len(d["devices"]) == 1 and all(p["runs"] == 2 for p in d["devices"][0]["penalties"])'
+    json 'any("copy holds copies of 6 runs" in n and n.startswith("Warning: ") for n in d["notes"])'
+done
+
 # a recording of another time, laid beside: it is said, and the rest is done
 printf 'timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n1763200000.1,0,5,6\n1763200000.2,0,7,8\n' >pcie.log
 run analyze correlate "$folder" pcie.log --json
