@@ -259,19 +259,26 @@ static const char *share_text(const struct lab_recording_stats_label *label,
     return all;
 }
 
-static const char *energy_text(const struct lab_recording_stats_label *label, bool integrated,
-                               struct lab_arena *arena) {
-    const char *how =
-        integrated ? "from their power, where there is no counter" : "by the GPUs' counters";
+/* "of 3 of 4 GPUs"; NULL = of all. */
+static const char *energy_share(const struct lab_recording_stats_label *label,
+                                struct lab_arena *arena) {
     for (int i = 0; i < label->count; i++) {
         const struct lab_recording_stats *stats = label->all_stats[i];
         int known = 0;
         for (int g = 0; g < stats->gpu_count; g++)
             known += !isnan(stats->gpus[g].energy_j);
         if (known > 0 && known < stats->gpu_count)
-            return lab_arena_printf(arena, "of %d of %d GPUs, %s", known, stats->gpu_count, how);
+            return lab_arena_printf(arena, "of %d of %d GPUs", known, stats->gpu_count);
     }
-    return how;
+    return NULL;
+}
+
+static const char *energy_text(const struct lab_recording_stats_label *label, bool integrated,
+                               struct lab_arena *arena) {
+    const char *how =
+        integrated ? "from their power, where there is no counter" : "by the GPUs' counters";
+    const char *share = energy_share(label, arena);
+    return share ? lab_arena_printf(arena, "%s, %s", share, how) : how;
 }
 
 static struct figures describe(const struct lab_recording_stats_label *label,
@@ -318,18 +325,30 @@ static struct figures describe(const struct lab_recording_stats_label *label,
 
 /* --- words --- */
 
+/* " (of 3 of 4 GPUs)" */
+static void add_share(struct lab_str *text, const char *share) {
+    if (share)
+        lab_str_printf(text, " (%s)", share);
+}
+
 static const char *make_answer(const struct lab_recording_stats_label *label,
                                const struct figures *figures, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    if (!isnan(figures->utilization.value))
+    if (!isnan(figures->utilization.value)) {
         lab_str_printf(&text, ", GPUs %.1f%% busy", figures->utilization.value);
-    if (!isnan(figures->memory.value))
+        add_share(&text, share_text(label, LAB_RECORDING_STATS_UTILIZATION, NULL, arena));
+    }
+    if (!isnan(figures->memory.value)) {
         lab_str_printf(&text, ", %.1f MB of memory", figures->memory.value);
+        add_share(&text, share_text(label, LAB_RECORDING_STATS_MEMORY, NULL, arena));
+    }
     if (!isnan(figures->energy.value)) {
         lab_str_add(&text, ", ");
         lab_str_add_si(&text, figures->energy.value, "J");
+        add_share(&text, energy_share(label, arena));
     } else if (!isnan(figures->power.value)) {
         lab_str_printf(&text, ", %.1f W", figures->power.value);
+        add_share(&text, share_text(label, LAB_RECORDING_STATS_POWER, NULL, arena));
     }
     if (text.length == 0 && !isnan(figures->cpu.value))
         lab_str_printf(&text, ", CPUs %.1f%% busy", figures->cpu.value);
@@ -371,9 +390,11 @@ static int summary_run(const struct lab_analysis_input *input, struct lab_analys
     int recordings = input->recording_count;
     int count = lab_recording_stats_labels(all_stats, recordings, arena, &labels);
     double duration = 0, energy = NAN;
+    bool partial = false;
     for (int i = 0; i < count; i++) {
         struct figures figures = add_part(result, &labels[i], arena);
         duration += figures.duration;
+        partial |= isnan(figures.energy.value) || energy_share(&labels[i], arena);
         energy = isnan(energy) ? figures.energy.value : energy + fmax(figures.energy.value, 0);
     }
     if (recordings > count)
@@ -387,6 +408,7 @@ static int summary_run(const struct lab_analysis_input *input, struct lab_analys
     lab_str_add(&text, isnan(energy) ? "" : ", ");
     if (!isnan(energy))
         lab_str_add_si(&text, energy, "J");
+    add_share(&text, partial && !isnan(energy) ? "not of all GPUs" : NULL);
     result->answer =
         count == 1 ? result->parts[0].answer : lab_arena_printf(arena, "%s.", text.text);
     /* of one recording, what the machine did; of several, how their labels differ */

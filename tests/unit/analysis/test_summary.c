@@ -118,6 +118,22 @@ LAB_TEST(reasons_at_once_count_once) {
     assert_null(figure(f, 0, "throttled_s")->text);
 }
 
+/* What only some GPUs report isn't told as if it were all GPUs'. */
+LAB_TEST(the_headline_says_of_how_many_gpus) {
+    struct given *f = *state;
+    static const enum lab_metric_id memory[] = {LAB_METRIC_MEMORY_USED};
+    add_flat(f, "a", "a", 9000, 100, 10);
+    struct lab_track *other = given_track(f, LAB_ENTITY_GPU, 1, memory, 1);
+    for (int t = 0; t <= 10; t++) {
+        other->times_ns[t] = GIVEN_START + t * SECOND;
+        put(other, 0, 1000 * 1048576.0);
+        other->count++;
+    }
+    when_analysed(f, "summary", NULL);
+    assert_string_equal(f->result.answer, "a: GPUs 80.0% busy (of 1 of 2 GPUs), 10000.0 MB of "
+                                          "memory, 1.00 kJ (of 1 of 2 GPUs) in 10.0 s.");
+}
+
 /* No GPU, but a host: that is told, and what isn't. */
 LAB_TEST(a_host_without_gpus_has_a_summary) {
     struct given *f = *state;
