@@ -310,7 +310,7 @@ static bool done(const struct loop *loop, const struct track *track) {
 
 /* What runs one by one is as many stretches: there are no intervals between its iterations. */
 static void keep_stretch(struct track *track, int size) {
-    int step = track->subject->before ? 1 : size;
+    int step = track->subject->before || track->subject->apart ? 1 : size;
     for (int i = 0; i < size; i += step) {
         const struct lab_iteration *chunk = track->records + track->count;
         track->measured_s += (double)(chunk[step - 1].end_ns - chunk[0].start_ns) * 1e-9;

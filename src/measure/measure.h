@@ -29,6 +29,7 @@ struct lab_subject {
      * Each iteration is then run alone and judged by its latency. It leaves the device idle.
      */
     int (*before)(void *state, struct lab_err *err);
+    bool apart; /* iterations don't follow each other: what lies between them isn't measured */
 };
 
 enum lab_measure_phase { LAB_MEASURE_WARMUP, LAB_MEASURE_MEASURE };

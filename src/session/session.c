@@ -243,7 +243,8 @@ int lab_session_measure(struct lab_session *session, const struct lab_measure_pl
         subjects[i] = (struct lab_subject){.name = choices ? choices[i].name : "measuring",
                                            .run = run_chunk,
                                            .state = &states[i],
-                                           .before = session->before ? before : NULL};
+                                           .before = session->before ? before : NULL,
+                                           .apart = session->workload->external};
     }
     struct lab_measure_plan own = *plan;
     own.clock = clock_of(session);

@@ -154,4 +154,9 @@ run run test_matrix 'experiment.command="t {optimizers}"' device=cpu --dry-run
 expect_status 2
 expect_one_line
 expect_err "did you mean \{optimizer\}\?"
+
+# what is waited for after its end, here a pipe that another process holds, is no part of its time
+run bench command 'command=[sh, -c, "sleep 5 & exit 0"]' --iterations 3 --json
+expect_status 0
+json 'd["interval_ms"]["median"] is None and d["latency_ms"]["median"] > 0'
 finish
