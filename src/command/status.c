@@ -93,6 +93,14 @@ static struct lab_value *holder_value(const struct lab_holder *holder, struct la
     return map;
 }
 
+/* Of runs that are done, or since it was started where that is longer: the first may still run. */
+static double elapsed_s(const struct lab_study_view *view) {
+    double started_s = view->report.running && view->holder.since_wall_ns > 0
+                           ? (double)(lab_clock_wall_ns() - view->holder.since_wall_ns) / 1e9
+                           : 0;
+    return fmax(view->estimate.elapsed_s, started_s);
+}
+
 static struct lab_value *view_value(const struct lab_study_view *view, struct lab_arena *arena) {
     const struct lab_study_info *study = &view->report;
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_map(arena);
@@ -107,7 +115,7 @@ static struct lab_value *view_value(const struct lab_study_view *view, struct la
     lab_value_set_bool(arena, map, "simulated", study->simulated);
     lab_value_set(arena, map, "runs", runs);
     lab_value_set(arena, map, "progress", progress_value(study, arena));
-    lab_value_set_float(arena, map, "elapsed_s", view->estimate.elapsed_s);
+    lab_value_set_float(arena, map, "elapsed_s", elapsed_s(view));
     lab_value_set_float(arena, map, "left_s", study->left_s);
     lab_value_set_int(arena, map, "left_unknown", study->left_unknown);
     lab_value_set(arena, map, "holder",
