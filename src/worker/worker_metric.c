@@ -91,8 +91,8 @@ void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena
         lab_result_warn(
             result, arena,
             lab_arena_printf(arena,
-                             "handling its output and %lld values took %.2g s of %.2g s; "
-                             "print fewer",
+                             "its output and %lld values kept it waiting for %.2g s of %.2g s "
+                             "at most (wall time); print fewer",
                              (long long)rank->metric_count, held_s, whole_s));
     if (rank->metric_count > RANK_MOST)
         lab_result_warn(result, arena,
