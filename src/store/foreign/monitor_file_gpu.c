@@ -33,10 +33,24 @@ static void add_field(struct lab_str *out, const struct lab_monitor_source *sour
                            "null");
 }
 
-static void add_rest(struct lab_str *out, const struct lab_monitor_source *source) {
-    add_reasons(out, &source->gpu);
-    lab_str_add(out, ", \"gpu_uuid\": ");
-    lab_monitor_add_string(out, source->entity.id);
+/* "gpu0" is what a reader calls one of which no file told the name. */
+static bool has_uuid(const struct lab_entity *entity) {
+    char made[32];
+    snprintf(made, sizeof made, "%s%d", lab_entity_kind_name(entity->kind), entity->index);
+    return *entity->id && strcmp(entity->id, made) != 0;
+}
+
+/* `whole`: what is unknown is null; else it is left out. */
+static void add_rest(struct lab_str *out, const struct lab_monitor_source *source, bool whole) {
+    bool known = has_uuid(&source->entity);
+    if (whole || !isnan(source->gpu.held[LAB_METRIC_CLOCK_REASONS]))
+        add_reasons(out, &source->gpu);
+    if (known || whole)
+        lab_str_add(out, ", \"gpu_uuid\": ");
+    if (known)
+        lab_monitor_add_string(out, source->entity.id);
+    else if (whole)
+        lab_str_add(out, "null");
     if (source->entity.simulated)
         lab_str_add(out, ", \"simulated\": true");
 }
@@ -46,7 +60,7 @@ static void add_gpu(struct lab_str *out, const struct lab_monitor_source *source
     lab_monitor_add_string(out, source->entity.name);
     for (const struct lab_monitor_field *field = lab_monitor_gpu_fields; field->key; field++)
         add_field(out, source, field);
-    add_rest(out, source);
+    add_rest(out, source, true);
 }
 
 static void add_stamp(struct lab_monitor_writer *writer, int64_t time_ns) {
@@ -155,7 +169,7 @@ static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_so
     }
     lab_str_printf(writer->out, "\"gpu_id\": %d", source->entity.index);
     add_held(writer, source);
-    add_rest(writer->out, source);
+    add_rest(writer->out, source, false);
     lab_str_add(writer->out, ", \"gpu_name\": ");
     lab_monitor_add_string(writer->out, source->entity.name);
 }

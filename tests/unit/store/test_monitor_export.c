@@ -38,6 +38,25 @@ LAB_TEST(the_last_value_is_repeated_and_null_is_never_known) {
     assert_true(is_null(list->items[1], "power_limit"));
 }
 
+/* "gpu0" is a reader's name for a GPU of which no file told one. */
+LAB_TEST(a_uuid_is_not_made_up) {
+    static const struct {
+        enum lab_monitor_format format;
+        const char *list;
+    } cases[] = {{LAB_MONITOR_MULTI, "multi_gpu_data"}, {LAB_MONITOR_EXPERIMENT, "gpus"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_recording machine = make_machine(3);
+        machine.tracks[0].entity.id = "gpu0";
+        export_as(&machine, cases[i].format, -1);
+        struct lab_value *all = parse(written.text, written.length);
+        all = all->type == LAB_VALUE_LIST ? all : lab_value_get(all, "samples");
+        struct lab_value *gpus = lab_value_get(all->items[0], cases[i].list);
+        const struct lab_value *uuid = lab_value_get(gpus->items[0], "gpu_uuid");
+        assert_true(i == 0 ? uuid && uuid->type == LAB_VALUE_NULL : !uuid);
+        assert_non_null(get_text(gpus->items[1], "gpu_uuid"));
+    }
+}
+
 LAB_TEST(a_tick_without_an_answer_is_no_record) {
     struct lab_recording machine = make_machine(3);
     for (int i = 0; i < GPU_COLUMNS; i++)
