@@ -181,10 +181,16 @@ static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_
                                packed[i].command, path);
     LAB_AUTO(str, names);
     size_t lines = 0;
-    if (!lab_monitor_read_table(builder, scan, &names, &lines)) {
+    bool mixed = false;
+    if (!lab_monitor_read_table(builder, scan, &names, &lines, &mixed)) {
         lab_str_make_printable(names.text);
         return refuse(path, names.text, err);
     }
+    if (mixed)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s names neither GPUs nor times: its lines may be of several GPUs, or "
+                           "samples of one; add index and timestamp to --query-gpu",
+                           path);
     tell_of_scan(builder, scan);
     return lab_monitor_builder_has_values(builder) || !lines
                ? 0

@@ -239,10 +239,11 @@ extern const struct lab_monitor_field lab_monitor_smi_query[], lab_monitor_smi_d
 bool lab_monitor_nvitop_column(const char *name, struct lab_monitor_column *ret_column);
 
 /* Reads a table from its header line on, or that line alone; false = it is none that is known. The
- * names of its first columns are added. */
+ * names of its first columns are added. `ret_mixed`: nothing tells whether its lines are of several
+ * devices, or samples of one. */
 bool lab_monitor_is_table(struct lab_monitor_scan *scan, struct lab_str *names);
 bool lab_monitor_read_table(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
-                            struct lab_str *names, size_t *ret_lines);
+                            struct lab_str *names, size_t *ret_lines, bool *ret_mixed);
 
 /* --- our own document --- */
 

@@ -10,6 +10,7 @@
 #include "store/foreign/monitor_file_reader.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 struct key { /* of a line within its sample */
     int index;
     int32_t pid;
+    uint64_t name; /* of what else names its device */
 };
 
 struct table {
@@ -45,7 +47,8 @@ struct table {
     struct key keys[KEYS_MAX];
     int key_count;
     int64_t sample, day_ns, last_clock_ns;
-    int place; /* of the last line in its sample */
+    int place;    /* of the last line in its sample */
+    bool several; /* a sample has lines of more than one device */
     bool placed;
     int64_t placed_ns;
     int64_t apart_ns; /* lines of one sample are less than this apart */
@@ -294,12 +297,17 @@ static void tell_of_times(const struct table *table) {
 /* A sample ends where a line would be in it twice. */
 static void next_sample(struct table *table, const struct lab_monitor_row *row) {
     bool twice = table->key_count >= KEYS_MAX;
+    const char *names[] = {row->id, row->pci, row->name};
+    struct key key = {row->index, row->pid, LAB_HASH_START};
+    for (int i = 0; i < 3; i++)
+        key.name = names[i] ? lab_hash_text(key.name, names[i]) : key.name;
     for (int i = 0; i < table->key_count && !twice; i++)
-        twice = table->keys[i].index == row->index && table->keys[i].pid == row->pid;
+        twice = table->keys[i].index == key.index && table->keys[i].pid == key.pid &&
+                table->keys[i].name == key.name;
     if (twice)
         table->key_count = 0;
     table->sample += twice;
-    table->keys[table->key_count++] = (struct key){row->index, row->pid};
+    table->keys[table->key_count++] = key;
 }
 
 /* "19:04:32" of any day: the next one, where it goes back by half a day or more. */
@@ -371,6 +379,7 @@ static void find_place(struct table *table, struct lab_monitor_row *row) {
     bool same = table->placed && row->time_ns - table->placed_ns < table->apart_ns &&
                 row->time_ns >= table->placed_ns;
     table->place = same ? table->place + 1 : 0;
+    table->several |= same;
     table->placed = true;
     table->placed_ns = row->time_ns;
     row->index = table->place;
@@ -518,7 +527,7 @@ bool lab_monitor_is_table(struct lab_monitor_scan *scan, struct lab_str *names) 
 }
 
 bool lab_monitor_read_table(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
-                            struct lab_str *names, size_t *ret_lines) {
+                            struct lab_str *names, size_t *ret_lines, bool *ret_mixed) {
     const char *line;
     size_t length;
     LAB_AUTO_FREE struct table *table = lab_mem_alloc(1, sizeof *table);
@@ -535,5 +544,7 @@ bool lab_monitor_read_table(struct lab_monitor_builder *builder, struct lab_moni
     for (; lab_monitor_scan_line(scan, &line, &length); ++*ret_lines)
         read_line(table, line, length);
     tell_of_times(table);
+    *ret_mixed = *ret_lines > 1 && !table->several && !table->wide && !has_device(table) &&
+                 !table->has[LAB_MONITOR_TIMESTAMP] && !table->has[LAB_MONITOR_CLOCK];
     return true;
 }

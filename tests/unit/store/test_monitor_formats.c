@@ -157,11 +157,24 @@ LAB_TEST(processes_of_other_monitors_are_read) {
                         "python3 train.py --batch 256");
 }
 
-LAB_TEST(a_column_alone_is_one_gpu_each_second) {
-    struct lab_recording *recording = read_text("memory.used [MiB]\n1 MiB\n2 MiB\n3 MiB\n");
-    assert_int_equal(recording->track_count, 1);
-    assert_int_equal(recording->tracks[0].count, 3);
-    assert_int_equal(recording->tracks[0].times_ns[2], 2 * LAB_NS_PER_S);
+/* By what names GPUs where no time does: a line of each is a sample. */
+LAB_TEST(a_line_of_each_gpu_is_a_sample_each_second) {
+    static const char *const names[][2] = {
+        {"name", "H100, H200"}, {"uuid", "GPU-1, GPU-2"}, {"pci.bus_id", "0:1:0.0, 0:2:0.0"}};
+    struct lab_recording *recording;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        LAB_AUTO(str, text);
+        int cut = (int)strcspn(names[i][1], ",");
+        lab_str_printf(&text, "%s, memory.used [MiB]\n", names[i][0]);
+        for (int t = 0; t < 3; t++)
+            lab_str_printf(&text, "%.*s, 1 MiB\n%s, 2 MiB\n", cut, names[i][1],
+                           names[i][1] + cut + 2);
+        recording = read_text(text.text);
+        assert_int_equal(recording->track_count, 2);
+        assert_int_equal(recording->tracks[1].count, 3);
+        assert_int_equal(recording->tracks[1].times_ns[2], 2 * LAB_NS_PER_S);
+    }
+    assert_int_equal(read_text("memory.used [MiB]\n1 MiB\n")->tracks[0].count, 1);
     /* of uniform pauses none is between samples of one GPU */
     recording = read_text("timestamp, memory.used [MiB]\n2026/11/17 19:04:30.000, 1 MiB\n"
                           "2026/11/17 19:04:30.050, 2 MiB\n2026/11/17 19:04:30.100, 3 MiB\n");
@@ -184,6 +197,8 @@ static int try_bytes(const char *bytes, size_t length, struct lab_recording *ret
 LAB_TEST(what_is_not_known_is_refused_with_its_fields) {
     static const char *const texts[][2] = {
         {"2026/11/17 19:04:30.386, 3059\n", "the first: 2026/11/17 19:04:30.386, 3059"},
+        {"memory.used [MiB]\n1 MiB\n2 MiB\n", "add index and timestamp to --query-gpu"},
+        {"name, memory.used [MiB]\nH200, 1 MiB\nH200, 2 MiB\n", "names neither GPUs nor times"},
         {"epoch,loss,accuracy\n1,0.5,0.9\n", "the first: epoch, loss, accuracy"},
         {"{\"colour\": \"red\", \"size\": 3}", "the first: colour, size"},
         {"{\"schema\":1,\"header\":true,\"all_smi_version\":\"0.25.0\"}\n", "no value that can"},
