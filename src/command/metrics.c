@@ -39,17 +39,29 @@ static const char *const *split_lines(const char *text, struct lab_arena *arena)
     return lines;
 }
 
-static void add_rows(struct lab_doc *doc, const struct lab_reread *reread) {
-    static const struct lab_doc_column columns[] = {
+/* Steps are counted; epochs may have fractions. */
+static bool are_steps_whole(const struct lab_reread *reread) {
+    for (int i = 0; i < reread->metric_count; i++)
+        if (reread->metrics[i].step != floor(reread->metrics[i].step) &&
+            !isnan(reread->metrics[i].step))
+            return false;
+    return true;
+}
+
+static void add_rows(struct lab_doc *doc, const struct lab_reread *reread,
+                     struct lab_arena *arena) {
+    const struct lab_doc_column columns[] = {
         {"run", "Run"},
         {"metric", "Metric", .align = LAB_ALIGN_WHOLE},
         {"unit", "Unit", .optional = true},
         {"rank", "Rank", LAB_UNIT_COUNT},
         {"values", "Values", LAB_UNIT_COUNT},
         {"last", "Last", LAB_UNIT_NUMBER},
-        {"step", "Step", LAB_UNIT_NUMBER},
+        {"step", "Step", are_steps_whole(reread) ? LAB_UNIT_COUNT : LAB_UNIT_NUMBER},
     };
-    lab_doc_rows(doc, "metrics", NULL, columns, sizeof columns / sizeof *columns);
+    int count = sizeof columns / sizeof *columns;
+    lab_doc_rows(doc, "metrics", NULL,
+                 lab_arena_copy(arena, columns, (size_t)count, sizeof *columns), count);
     for (int i = 0; i < reread->metric_count; i++) {
         const struct lab_reread_metric *metric = &reread->metrics[i];
         lab_doc_add(doc, lab_cell_text(metric->run));
@@ -111,7 +123,7 @@ static void print(const struct lab_command_call *call, const char *folder,
     lab_doc_data(doc, "log_bytes", lab_value_int(call->arena, bytes));
     lab_doc_data(doc, "values_read", lab_value_int(call->arena, values));
     lab_doc_data(doc, "values_before", lab_value_int(call->arena, earlier));
-    add_rows(doc, reread);
+    add_rows(doc, reread, call->arena);
     lab_doc_gap(doc);
     add_warnings(doc, reread);
     lab_doc_text(doc, LAB_DOC_WHOLE, "%s: %lld values %s %lld, from %s of logs of %d run%s.", shown,

@@ -156,12 +156,11 @@ static void draw_metric(const struct lab_top_view *view, const struct lab_progra
 
 static void draw_first_line(const struct lab_top_view *view, const struct lab_program *program,
                             struct lab_top_grid *grid) {
-    char text[TOP_TEXT];
     int at = top_print(grid, 1, 1, grid->columns - 2, LAB_TOP_BOLD, "%s", program->study);
     at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ": %s", program->name);
     if (!isnan(program->step))
-        at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ", %s %s",
-                       program->by_epoch ? "epoch" : "step", figure(program->step, text));
+        at = top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_PLAIN, ", %s %.10g",
+                       program->by_epoch ? "epoch" : "step", program->step);
     if (view->program_count > 1)
         top_print(grid, 1, at, grid->columns - 1 - at, LAB_TOP_DIM, "  (%d of %d, ↑↓ selects)",
                   view->program + 1, view->program_count);

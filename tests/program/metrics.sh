@@ -84,7 +84,7 @@ cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
 for i in 1 2; do
     echo "[rank0]: objective = $i.5 at $i"
-    echo "[rank1]: objective = $i.25 at $i"
+    echo "[rank1]: objective = $i.25 at ${i}00000"
 done
 SCRIPT
 run run test_matrix "experiment.command='$work/train'" 'experiment.matrix={}' \
@@ -93,7 +93,7 @@ expect_status 0
 expect_out "no metric was read: the pattern 'objective [{]objective[}] at"
 run metrics reread --pattern 'objective {objective} at {step}' --pattern 'no {no}' --dry-run
 expect_status 0
-expect_out '^ +gpu0_numa0_train +objective +1 +2 +2.25 +2$'
+expect_out '^ +gpu0_numa0_train +objective +1 +2 +2.25 +200,?000$'
 expect_out '4 values would replace 0'
 expect_out "the pattern 'no [{]no[}]' reads no line"
 run export test_matrix --what metrics
@@ -101,7 +101,7 @@ run export test_matrix --what metrics
 run metrics reread --pattern 'objective {objective} at {step}'
 expect_status 0
 run export test_matrix --what metrics
-expect_out '^gpu0_numa0_train,1,objective,,2.25,,2,$'
+expect_out '^gpu0_numa0_train,1,objective,,2.25,,200000,$'
 run show test_matrix
 expect_out '^ +train +2.5 +2.25$'
 ! grep -q 'no metric was read' <"$work/out" || fail "the warning is still there"
