@@ -98,6 +98,10 @@ enum command_groups { /* of three digits: 1,234,567 */
 size_t command_number(const char *line, size_t length, size_t place, enum command_groups groups,
                       double *ret_value);
 
+/* "loss=1,5 acc: 0,91": decimal commas, where the line has no decimal point; not "1,5,7", nor
+ * "1,234". */
+bool command_line_has_comma(const char *text, size_t length);
+
 /* --- what a line says --- */
 
 struct command_value {
@@ -201,8 +205,8 @@ struct command_pattern;
  * "Iter {iter} loss {loss}". {name} is a number, * anything at all, as little as will do, and {{ a
  * brace. Blanks, ':', '=' and ',' are all alike, and as many as there are: the pattern reads "Iter
  * 120 loss 3.21" as well as "Iter 120: loss=3.21". The rest is literal. It may stand anywhere in
- * the line, but neither begins nor ends inside a word. A number is 3, -1.5e-3, 1,234,567, nan or
- * inf, and never a part of something like 1.2.3.
+ * the line, but neither begins nor ends inside a word. A number is 3, -1.5e-3, 1,234,567, 1,5
+ * where the line has no decimal point, nan or inf, and never a part of something like 1.2.3.
  */
 int command_pattern_read(const char *text, struct lab_arena *arena,
                          struct command_pattern **ret_pattern, struct lab_err *err);

@@ -507,10 +507,10 @@ static void add_token(struct command_line *line, size_t place) {
     line->count++;
 }
 
-/* "loss=1,5 acc: 0,91": decimal commas, where the line has no decimal point; not "1,5,7", nor
- * "1,234". */
-static bool has_decimal_comma(const char *text, size_t length) {
+bool command_line_has_comma(const char *text, size_t length) {
     bool found = false;
+    if (!memchr(text, ',', length))
+        return false;
     for (size_t i = 1; i + 1 < length; i++) {
         if ((text[i] != ',' && text[i] != '.') || !is(text[i - 1], DIGIT) ||
             !is(text[i + 1], DIGIT))
@@ -532,8 +532,7 @@ void command_line_cut(struct command_line *line, const char *text, size_t length
     line->text = text;
     line->length = length;
     line->count = 0;
-    line->groups = memchr(text, ',', length) && has_decimal_comma(text, length) ? COMMAND_COMMA
-                                                                                : COMMAND_EITHER;
+    line->groups = command_line_has_comma(text, length) ? COMMAND_COMMA : COMMAND_EITHER;
     for (size_t place = 0; place < length && line->count < COMMAND_TOKENS_MAX;) {
         if (is(text[place], SPACE)) {
             place++;

@@ -143,6 +143,7 @@ struct matcher {
     size_t length;
     double *values;
     int steps;
+    bool comma; /* the line has decimal commas */
 };
 
 static char at(const struct matcher *m, size_t place) {
@@ -179,9 +180,13 @@ static bool match_here(struct matcher *m, int t, int number, size_t place, size_
             while (place < m->length && is_blank(m->line[place]))
                 place++;
         } else {
-            for (int groups = COMMAND_GROUPED; groups >= COMMAND_UNGROUPED; groups--) {
-                size_t end = command_number(m->line, m->length, place, (enum command_groups)groups,
-                                            &m->values[number]);
+            static const enum command_groups groups[] = {COMMAND_GROUPED, COMMAND_COMMA,
+                                                         COMMAND_UNGROUPED};
+            for (int i = 0; i < 3; i++) {
+                if (groups[i] == COMMAND_COMMA && !m->comma)
+                    continue;
+                size_t end =
+                    command_number(m->line, m->length, place, groups[i], &m->values[number]);
                 double value = m->values[number];
                 if (end > place && match_here(m, t + 1, number + 1, end, ret_end)) {
                     m->values[number] = value;
@@ -210,6 +215,7 @@ bool command_pattern_match(const struct command_pattern *pattern, const char *li
     int number = 0;
     if (pattern->anchor && !memmem(line, length, pattern->anchor->text, pattern->anchor->length))
         return false;
+    m.comma = command_line_has_comma(line, length);
     for (int t = 0; t < pattern->count; t++) {
         size_t end = place;
         while (place < length &&
