@@ -34,14 +34,20 @@ static struct lab_rows rows_of(const struct crossover_series *series, struct lab
     return LAB_ROWS(fields, rows, count);
 }
 
+static bool has_series(const struct crossover_group *group, const struct crossover_series *series) {
+    for (int s = 0; s < group->series_count; s++)
+        if (&group->series[s] == series)
+            return true;
+    return false;
+}
+
 /* Models that only copy, on the device of that series, at no work. */
 static struct lab_rows copies_of(const struct crossover_group *groups, int count,
                                  const struct crossover_series *series, struct lab_arena *arena) {
     struct drawn *rows = NULL;
     int row_count = 0;
     for (int g = 0; g < count; g++) {
-        ptrdiff_t own = series - groups[g].series;
-        for (int m = 0; own >= 0 && own < groups[g].series_count && m < groups[g].count; m++) {
+        for (int m = 0; has_series(&groups[g], series) && m < groups[g].count; m++) {
             const struct crossover_model *model = &groups[g].models[m];
             if (isnan(model->compute_s) && isfinite(model->transfer_s) && model->gflop == 0)
                 LAB_ADD(rows, row_count, arena) =

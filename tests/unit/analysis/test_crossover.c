@@ -147,6 +147,8 @@ LAB_TEST(test_devices_are_pooled_first) {
         for (int gpu = 0; gpu < 3; gpu++) {
             int first = given.table.run_count;
             add_models(&given, runs, 0.01);
+            for (int r = 0; r < runs; r++)
+                add_run(&given, (struct model){"vit0x0x0", 0, 0, NULL}, r, 0);
             for (int i = first; i < given.table.run_count; i++) {
                 struct lab_study_run *run = &given.table.runs[i];
                 run->ranks[0].device = lab_arena_printf(&given.arena, "cuda:%d", gpu);
@@ -158,6 +160,12 @@ LAB_TEST(test_devices_are_pooled_first) {
         assert_true(runs == 1 || (result.claims[0].low <= 2e9 && 2e9 <= result.claims[0].high));
         assert_says(result.answer, runs == 1 ? "Inconclusive: 3 devices, NUMA node 0: crossover at "
                                              : "3 devices, NUMA node 0: crossover at ");
+        /* each panel has its own device's copies: the last series, one mark */
+        for (int p = 0; p < 3; p++) {
+            const struct lab_chart_panel *panel = &chart(&result, "crossover")->panels[p];
+            assert_int_equal(panel->series_count, 5);
+            assert_int_equal(panel->series[4].count, 1);
+        }
         given_end(&given);
     }
 }
