@@ -3,8 +3,8 @@
 
 #include "base/tty/console.h"
 #include "load/study_file.h"
+#include "load/study_samples.h"
 #include "store/foreign/monitor_file.h"
-#include "store/recording/recording.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,13 +19,6 @@ static void add(struct reading *reading, const char *name, const char *label,
                 const struct lab_recording *recording, double rate, const char *rate_unit) {
     LAB_ADD(reading->items, reading->count, reading->arena) =
         (struct lab_labelled_recording){name, label, recording, rate, rate_unit};
-}
-
-static bool has_ticks(const struct lab_recording *recording) {
-    for (int i = 0; i < recording->track_count; i++)
-        if (recording->tracks[i].count > 0)
-            return true;
-    return false;
 }
 
 /* --- runs of a study --- */
@@ -57,18 +50,14 @@ const struct lab_recording *lab_recordings_of_run(const struct lab_recording *re
     return own;
 }
 
-static int read_run(struct reading *reading, struct lab_store *store,
+static int read_run(struct reading *reading, struct lab_study_samples *samples,
                     const struct lab_recording_source *source, const char *prefix,
                     const struct lab_run *run, struct lab_err *err) {
-    struct lab_recording whole;
-    struct lab_recording_query query = {.from_ns = run->start_ns,
-                                        .until_ns = run->end_ns,
-                                        .epoch = run->epoch,
-                                        .without_processes = true};
-    if (lab_recording_read_store(store, &query, reading->arena, &whole, err) < 0)
+    const struct lab_recording *whole = lab_study_samples_read(samples, run, err);
+    if (!whole)
         return -1;
-    const struct lab_recording *recording = lab_recordings_of_run(&whole, run, reading->arena);
-    if (has_ticks(recording))
+    const struct lab_recording *recording = lab_recordings_of_run(whole, run, reading->arena);
+    if (lab_recording_has_ticks(recording))
         add(reading, *prefix ? lab_arena_printf(reading->arena, "%s/%s", prefix, run->id) : run->id,
             source->label ? source->label : lab_study_file_point(run, reading->arena), recording,
             run->rate, run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
@@ -83,6 +72,8 @@ static int read_runs(struct reading *reading, struct lab_store *store,
     static const char *const rates_alone[] = {NULL};
     if (lab_store_runs_with(store, rates_alone, reading->arena, &runs, &count, err) < 0)
         return -1;
+    struct lab_study_samples samples =
+        lab_study_samples_of(store, runs, count, true, reading->arena);
     for (int i = 0; i < count; i++)
         valid += runs[i].state == LAB_RUN_DONE && runs[i].valid;
     for (int i = 0; i < count; i++) {
@@ -90,7 +81,7 @@ static int read_runs(struct reading *reading, struct lab_store *store,
             continue;
         if (valid > 0 && !runs[i].valid)
             left_out++;
-        else if (read_run(reading, store, source, prefix, &runs[i], err) < 0)
+        else if (read_run(reading, &samples, source, prefix, &runs[i], err) < 0)
             return -1;
     }
     if (left_out > 0)
@@ -127,7 +118,7 @@ static int read_source(struct reading *reading, const struct lab_recording_sourc
     if (lab_monitor_read(source->path, reading->arena, recording, err) < 0)
         return -1;
     const char *why = recording->missing ? recording->missing[0] : NULL;
-    if (!has_ticks(recording))
+    if (!lab_recording_has_ticks(recording))
         return lab_err_set(err, LAB_ERR_USER, "%s holds no samples%s%s", source->path,
                            why ? ": " : "", why ? why : "");
     add(reading, source->name, source->label, recording, NAN, NULL);

@@ -7,6 +7,7 @@
 #include "base/yaml/yaml.h"
 #include "compose/config.h"
 #include "load/study_file.h"
+#include "load/study_samples.h"
 #include "machine/machine_json.h"
 #include "store/recording/recording.h"
 #include "store/study/results.h"
@@ -22,6 +23,7 @@ struct reading {
     struct lab_study_file *file;
     struct lab_study_table *table;
     struct lab_recording gpus; /* entities alone; no track = none were watched */
+    struct lab_study_samples samples;
     unsigned needs;
     struct lab_arena *arena;
 };
@@ -220,17 +222,13 @@ static void note_missing(const struct reading *reading, const struct lab_recordi
             recording->missing[0]);
 }
 
-static int read_samples(const struct reading *reading, struct lab_study_run *run,
-                        struct lab_err *err) {
-    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
-    struct lab_recording_query query = {
-        .from_ns = run->run->start_ns, .until_ns = run->run->end_ns, .epoch = run->run->epoch};
-    if (lab_recording_read_store(reading->file->store, &query, reading->arena, recording, err) < 0)
+static int read_samples(struct reading *reading, struct lab_study_run *run, struct lab_err *err) {
+    const struct lab_recording *recording =
+        lab_study_samples_read(&reading->samples, run->run, err);
+    if (!recording)
         return -1;
     note_missing(reading, recording);
-    for (int i = 0; i < recording->track_count && !run->recording; i++)
-        if (recording->tracks[i].count > 0)
-            run->recording = recording;
+    run->recording = lab_recording_has_ticks(recording) ? recording : NULL;
     return 0;
 }
 
@@ -274,8 +272,8 @@ static struct lab_study_run describe_run(const struct reading *reading,
                                   .rate = kept->rate};
 }
 
-static int read_run(const struct reading *reading, const struct lab_run *kept,
-                    struct lab_study_run *run, struct lab_err *err) {
+static int read_run(struct reading *reading, const struct lab_run *kept, struct lab_study_run *run,
+                    struct lab_err *err) {
     struct lab_arena *arena = reading->arena;
     *run = describe_run(reading, kept);
     /* none where this gpulab doesn't know the workload, or not with these options any more */
@@ -321,6 +319,8 @@ static int read_runs(struct reading *reading, struct lab_err *err) {
     if (lab_study_file_runs(file, err) < 0)
         return -1;
     size_t count = (size_t)file->run_count;
+    reading->samples =
+        lab_study_samples_of(file->store, file->runs, file->run_count, false, reading->arena);
     const struct lab_run **runs = lab_arena_alloc(reading->arena, count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++)
         runs[i] = &file->runs[i];

@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 
+#include <assert.h>
 #include <math.h>
 
 int64_t lab_recording_wall_ns(const struct lab_recording *recording, int64_t time_ns) {
@@ -172,4 +173,68 @@ const struct lab_track *lab_recording_gpu(const struct lab_recording *recording,
             return &recording->tracks[i];
     }
     return NULL;
+}
+
+/* --- parts --- */
+
+static_assert(offsetof(struct lab_sample_event, time_ns) == 0 &&
+                  offsetof(struct lab_process_list, time_ns) == 0,
+              "lists are searched by their items' first member");
+
+/* The first of `count` times, `stride` bytes from each other, that is at or after `time_ns`. */
+static size_t find_time(const void *times, size_t stride, size_t count, int64_t time_ns) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const int64_t *)((const char *)times + middle * stride) >= time_ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Moves a list, whose items begin with their times, to those between two times. */
+#define CUT(items, count, from_ns, until_ns)                                                       \
+    do {                                                                                           \
+        size_t first = find_time((items), sizeof *(items), (count), (from_ns));                    \
+        (count) = find_time((items), sizeof *(items), (count), (until_ns) + 1) - first;            \
+        (items) = (count) ? (items) + first : NULL;                                                \
+    } while (0)
+
+static struct lab_track cut_track(const struct lab_track *track, int64_t from_ns, int64_t until_ns,
+                                  struct lab_arena *arena) {
+    struct lab_track cut = *track;
+    size_t columns = (size_t)track->entity.column_count;
+    CUT(cut.times_ns, cut.count, from_ns, until_ns);
+    if (cut.count == 0)
+        return cut;
+    cut.values = lab_arena_alloc(arena, columns, sizeof *cut.values);
+    cut.valid = lab_arena_alloc(arena, columns, sizeof *cut.valid);
+    for (size_t i = 0; i < columns; i++) {
+        if (!track->values[i])
+            continue;
+        cut.values[i] = track->values[i] + (cut.times_ns - track->times_ns);
+        cut.valid[i] = track->valid[i] + (cut.times_ns - track->times_ns);
+    }
+    return cut;
+}
+
+const struct lab_recording *lab_recording_between(const struct lab_recording *recording,
+                                                  int64_t from_ns, int64_t until_ns,
+                                                  struct lab_arena *arena) {
+    struct lab_recording *cut = lab_arena_copy(arena, recording, 1, sizeof *cut);
+    cut->tracks = lab_arena_alloc(arena, (size_t)cut->track_count + 1, sizeof *cut->tracks);
+    for (int i = 0; i < cut->track_count; i++)
+        cut->tracks[i] = cut_track(&recording->tracks[i], from_ns, until_ns, arena);
+    CUT(cut->events, cut->event_count, from_ns, until_ns);
+    CUT(cut->processes, cut->process_count, from_ns, until_ns);
+    return cut;
+}
+
+bool lab_recording_has_ticks(const struct lab_recording *recording) {
+    for (int i = 0; i < recording->track_count; i++)
+        if (recording->tracks[i].count > 0)
+            return true;
+    return false;
 }

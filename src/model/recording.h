@@ -76,6 +76,13 @@ struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interv
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
                         int64_t from_ns, int64_t until_ns);
 
+/* What lies between two times, both included, with all of its tracks; samples, events and processes
+ * are shared with `recording`. */
+const struct lab_recording *lab_recording_between(const struct lab_recording *recording,
+                                                  int64_t from_ns, int64_t until_ns,
+                                                  struct lab_arena *arena);
+bool lab_recording_has_ticks(const struct lab_recording *recording);
+
 /* The track of GPU `index`, or NULL. */
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);
 

@@ -256,7 +256,13 @@ LAB_TEST(a_sampler_says_which_gpu_it_was) {
                                      .name = "NVIDIA L40S",
                                      .pci = "0000:3b:00.0",
                                      .node = 0,
-                                     .parent = -1});
+                                     .parent = -1,
+                                     .columns = &(struct lab_column){LAB_METRIC_POWER, -1},
+                                     .column_count = 1});
+    for (int i = 0; i < 3; i++) /* in run 4's time, between the two, in run 3's */
+        sink.tick(sink.state, &(struct lab_tick){.time_ns = 96 * SECOND + i * SECOND / 2 + 1,
+                                                 .values = &(int64_t){1000 * i},
+                                                 .valid = &(uint64_t){1}});
     if (lab_recorder_close(recorder, &err) < 0)
         fail_msg("%s", err.text);
     lab_store_close(store);
@@ -264,6 +270,14 @@ LAB_TEST(a_sampler_says_which_gpu_it_was) {
     assert_string_equal(rank_of(&table, "gpu1_r0")->uuid, "GPU-0b5c1f8e-5555");
     assert_string_equal(rank_of(&table, "gpu1b_r1")->uuid, "GPU-0b5c1f8e-4444"); /* its own word */
     assert_int_equal(rank_of(&table, "gpu1_r0")->gpu, 0);
+    /* samples are read once, and each run has its part of them */
+    table = read_table("a", LAB_STUDY_WITH_SAMPLES);
+    const struct lab_track *before = run_called(&table, "gpu1b_r1")->recording->tracks,
+                           *after = run_called(&table, "gpu1b_r0")->recording->tracks;
+    assert_int_equal(before->count, 1);
+    assert_int_equal(after->count, 1);
+    assert_ptr_equal(after->values[0], before->values[0] + 2);
+    assert_null(run_called(&table, "cpu_r0")->recording);
 }
 
 LAB_TEST(runs_that_are_not_valid_count_only_where_none_is) {

@@ -147,6 +147,24 @@ LAB_TEST_WITH(flags_are_held_until_the_next_reading, set_up, NULL) {
     assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, 10 * S, 15 * S) == 0);
 }
 
+LAB_TEST_WITH(a_part_of_a_recording_shares_its_samples, set_up, NULL) {
+    LAB_AUTO(arena, arena);
+    struct lab_sample_event events[] = {
+        {.time_ns = 10 * S}, {.time_ns = 12 * S}, {.time_ns = 13 * S}};
+    const struct lab_recording whole = {
+        .tracks = &track, .track_count = 1, .events = events, .event_count = 3};
+    const struct lab_recording *part = lab_recording_between(&whole, 11 * S, 12 * S, &arena);
+    assert_int_equal(part->tracks[0].count, 11); /* both ends are included */
+    assert_ptr_equal(part->tracks[0].times_ns, times_ns + 10);
+    assert_ptr_equal(part->tracks[0].values[POWER], values[POWER] + 10);
+    assert_ptr_equal(part->tracks[0].valid[ENERGY], valid[ENERGY] + 10);
+    assert_int_equal(part->event_count, 1);
+    assert_ptr_equal(part->events, events + 1);
+    assert_true(lab_recording_has_ticks(part));
+    part = lab_recording_between(&whole, 16 * S, 20 * S, &arena);
+    assert_false(lab_recording_has_ticks(part) || part->event_count || part->process_count);
+}
+
 LAB_TEST(every_metric_is_found_by_its_name) {
     for (int i = 0; i < LAB_METRIC_COUNT; i++) {
         const struct lab_metric *metric = lab_metric((enum lab_metric_id)i);
