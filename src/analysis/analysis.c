@@ -161,6 +161,15 @@ static void check_kinds(const struct lab_analysis *analysis, struct lab_analysis
                               result->claims[i].kind);
 }
 
+/* What else a reader would take for a contradiction: "+2.1% [0.3, 3.9], inconclusive". */
+static void note_corrected(struct lab_analysis_result *result, struct lab_arena *arena) {
+    for (int i = 0; i < result->claim_count; i++)
+        if (lab_claim_is_corrected(&result->claims[i])) {
+            lab_analysis_note(&result->notes, arena, LAB_CLAIM_CORRECTED);
+            return;
+        }
+}
+
 static void complete_answers(struct lab_analysis_result *result, struct lab_arena *arena) {
     for (int i = 0; i < result->part_count; i++)
         if (result->parts[i].untested)
@@ -205,6 +214,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
     /* of several studies, the same names are different things */
     lab_claims_check(claims, count, input->study_count <= 1, &ret_result->faults, arena);
     check_kinds(analysis, ret_result, arena);
+    note_corrected(ret_result, arena);
     /* unless it says so itself, from several kinds of claims; an estimate in a unit is neither
      * there nor not */
     if (ret_result->finding == LAB_ANALYSIS_NOT_REQUESTED && count > 0 && !claims[0]->unit)

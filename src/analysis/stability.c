@@ -239,6 +239,8 @@ static void list_changes(struct stability *made) {
                 change.claim.n = row->runs;
                 change.claim.verdict =
                     most && row->changed > 1 ? LAB_CLAIM_YES : LAB_CLAIM_INCONCLUSIVE;
+                if (!most)
+                    change.claim.reason = "most runs of the point don't have it";
                 LAB_ADD(made->changes, made->change_count, made->arena) = change;
             }
     }

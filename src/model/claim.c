@@ -83,6 +83,11 @@ void lab_claim_judge(struct lab_claim *claim, double p) {
         claim->bound = farther;
 }
 
+bool lab_claim_is_corrected(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->n > 1 && !claim->unit &&
+           !claim->reason && (claim->low > 0 || claim->high < 0) && claim->p <= LAB_CLAIM_LEVEL;
+}
+
 void lab_claim_withhold(struct lab_claim *claim, const char *reason) {
     claim->low = claim->high = claim->confidence = claim->p = NAN;
     claim->needed = claim->decisive = 0;

@@ -127,11 +127,15 @@ static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) 
 
 const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
                                 struct lab_arena *arena) {
-    const char *words = page_by_point(page)->result->by_point;
+    const struct lab_analysis_result *result = page_by_point(page)->result;
+    bool open = false, corrected = false;
     for (int i = 0; i < overview->row_count * overview->column_count; i++)
-        if (overview->cells[i].text && lab_str_ends(overview->cells[i].text, "]?"))
-            return lab_arena_printf(arena, "%s ?: inconclusive.", words);
-    return words;
+        open |= overview->cells[i].text && lab_str_ends(overview->cells[i].text, "]?");
+    for (int i = 0; i < result->claim_count; i++)
+        corrected |= lab_claim_is_corrected(&result->claims[i]);
+    return !open ? result->by_point
+                 : lab_arena_printf(arena, "%s ?: inconclusive%s.", result->by_point,
+                                    corrected ? ", corrected for all comparisons" : "");
 }
 
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,

@@ -104,6 +104,17 @@ LAB_TEST(from_tenfold_on_an_effect_is_a_factor) {
     assert_string_equal(lab_claim_short(&claim, &test_arena), "+890.0% [880.0, 895.0]");
 }
 
+LAB_TEST(an_open_verdict_may_follow_from_the_correction) {
+    struct lab_claim claim = given(0.05, 0.01, 0.09, 0.02, 5);
+    assert_false(lab_claim_is_corrected(&claim)); /* there is an effect */
+    lab_claim_judge(&claim, 0.06);                /* by the adjusted p */
+    assert_true(lab_claim_is_corrected(&claim));
+    claim.n = 1; /* which has no verdict whatever its interval */
+    assert_false(lab_claim_is_corrected(&claim));
+    claim = given(0.03, -0.01, 0.07, 0.2, 5);
+    assert_false(lab_claim_is_corrected(&claim));
+}
+
 LAB_TEST(one_run_gives_no_verdict) {
     expect(given(-0.5, NAN, NAN, NAN, 1), LAB_CLAIM_INCONCLUSIVE,
            "Inconclusive: NUMA node 2: 50.0% lower throughput than NUMA node 0 (1 run each)");
