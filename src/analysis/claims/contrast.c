@@ -90,6 +90,16 @@ static struct estimate mean_of(const double *values, size_t count) {
     return estimate;
 }
 
+/* The contrast's sum in a block; NaN = a point has no run there. */
+static double sum_of_block(const struct lab_contrast *contrast, int block,
+                           enum lab_study_figure figure) {
+    double sum = 0;
+    for (int t = 0; t < contrast->count; t++)
+        sum +=
+            contrast->terms[t].weight * in_block(contrast, contrast->terms[t].point, block, figure);
+    return sum;
+}
+
 /* `ret_blocks`: how many are whole. */
 static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_study_figure figure,
                                  int *ret_blocks) {
@@ -97,12 +107,8 @@ static struct estimate by_blocks(const struct lab_contrast *contrast, enum lab_s
     double *sums = lab_arena_alloc(contrast->arena, (size_t)blocks + 1, sizeof *sums);
     size_t n = 0;
     for (int b = 0; b < blocks; b++) {
-        double sum = 0;
-        for (int t = 0; t < contrast->count; t++)
-            sum +=
-                contrast->terms[t].weight * in_block(contrast, contrast->terms[t].point, b, figure);
-        if (!isnan(sum))
-            sums[n++] = sum;
+        sums[n] = sum_of_block(contrast, b, figure);
+        n += !isnan(sums[n]);
     }
     *ret_blocks = (int)n;
     return mean_of(sums, n);
@@ -190,16 +196,42 @@ static void set_interval(struct lab_claim *claim, struct estimate estimate) {
     claim->confidence = CONFIDENCE;
 }
 
+/* Of the point that has fewest. */
+static int fewest_values(const struct lab_contrast *contrast, enum lab_study_figure figure) {
+    int fewest = contrast->count > 0 ? INT_MAX : 0;
+    for (int t = 0; t < contrast->count; t++) {
+        int values = count_values(contrast, contrast->terms[t].point, figure);
+        fewest = values < fewest ? values : fewest;
+    }
+    return fewest;
+}
+
+static bool is_by_points(int blocks, int fewest) {
+    return blocks < 2 || 2 * blocks < fewest;
+}
+
+double lab_contrast_mean(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                         enum lab_study_figure figure) {
+    int blocks, n = 0;
+    double sum = 0;
+    by_blocks(contrast, figure, &blocks);
+    bool all = is_by_points(blocks, fewest_values(contrast, figure));
+    for (int i = 0; i < point->count; i++) {
+        double value = value_of(contrast, point, i, figure);
+        const struct lab_run *run = point->runs[i]->run;
+        if (isnan(value) || (!all && (!run || isnan(sum_of_block(contrast, run->repeat, figure)))))
+            continue;
+        sum += value;
+        n++;
+    }
+    return n > 0 ? exp(sum / n) : (double)NAN;
+}
+
 struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
                                     enum lab_study_figure figure) {
     struct lab_claim claim = lab_claim_none;
-    int fewest = contrast->count > 0 ? INT_MAX : 0, blocks;
+    int fewest = fewest_values(contrast, figure), blocks;
     claim.difference = contrast->difference;
-    for (int t = 0; t < contrast->count; t++) {
-        const struct lab_study_point *point = contrast->terms[t].point;
-        int values = count_values(contrast, point, figure);
-        fewest = values < fewest ? values : fewest;
-    }
     for (int subject = 0; subject < 2; subject++)
         for (int t = 0; t < contrast->count; t++)
             if ((contrast->terms[t].weight > 0) == subject)
@@ -208,7 +240,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     if (fewest == 0)
         return claim;
     struct estimate estimate = by_blocks(contrast, figure, &blocks);
-    if (blocks < 2 || 2 * blocks < fewest)
+    if (is_by_points(blocks, fewest))
         estimate = by_points(contrast, figure);
     else {
         claim.n = blocks;

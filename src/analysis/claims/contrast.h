@@ -47,6 +47,11 @@ void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study
 double lab_contrast_variance(const struct lab_contrast *contrast, enum lab_study_figure figure,
                              double *ret_freedom);
 
+/* The geometric mean of one of its points over the runs that the claim below rests on: its whole
+ * blocks, or all. NaN = it has none. */
+double lab_contrast_mean(const struct lab_contrast *contrast, const struct lab_study_point *point,
+                         enum lab_study_figure figure);
+
 /* Effect, interval, p, n, needed, scope and a verdict by itself. Whoever asks for it sets kind,
  * subject, reference and quantity. An empty contrast, or one with a point without values, is not
  * tested. */

@@ -135,11 +135,14 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
          open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
     if (claim->verdict != LAB_CLAIM_YES && !open)
         return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
-    return lab_arena_printf(arena, "%s%s %s %s %s, %s (%s%d run%s each)%s%s.",
-                            open ? "Inconclusive: " : "", who, independent ? "have" : "are",
-                            pool->times, independent ? "the throughput of one" : "as fast as one",
-                            pool->over, isnan(claim->low) ? "" : "95% CI, ", claim->n,
-                            claim->n == 1 ? "" : "s", *next ? "; " : "", next);
+    const char *runs =
+        claim->n > 1 && claim->n < pool->runs
+            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
+            : lab_arena_printf(arena, "%d run%s each", claim->n, claim->n == 1 ? "" : "s");
+    return lab_arena_printf(arena, "%s%s %s %s %s, %s (%s%s)%s%s.", open ? "Inconclusive: " : "",
+                            who, independent ? "have" : "are", pool->times,
+                            independent ? "the throughput of one" : "as fast as one", pool->over,
+                            isnan(claim->low) ? "" : "95% CI, ", runs, *next ? "; " : "", next);
 }
 
 static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,

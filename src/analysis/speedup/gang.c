@@ -118,10 +118,12 @@ static struct lab_claim make_claim(const struct lab_gangs *gangs,
                            subject, reference, "throughput");
 }
 
-static double geometric_mean(const struct lab_study_point *const *points, int count) {
+/* Over the runs that the claim rests on: the speed-up is the ratio of two of these. */
+static double mean_rate(const struct lab_contrast *contrast,
+                        const struct lab_study_point *const *points, int count) {
     double sum = 0;
     for (int i = 0; i < count; i++)
-        sum += log(lab_study_estimate(points[i]->rates, points[i]->count).value);
+        sum += log(lab_contrast_mean(contrast, points[i], LAB_STUDY_RATE));
     return count > 0 ? exp(sum / count) : (double)NAN;
 }
 
@@ -158,8 +160,8 @@ static struct lab_gang make_gang(const struct lab_gangs *gangs, const struct poi
     gang.title = lab_arena_printf(arena, "%s%s", gang.title, list_nodes(points, number, arena));
     gang.work = lab_arena_printf(arena, "%s%s", gang.work, list_nodes(points, number, arena));
     add_contrast(&contrast, &gang, 1);
-    gang.one_per_s = geometric_mean(gang.alone, gang.alone_count);
-    gang.many_per_s = geometric_mean(&point, 1);
+    gang.one_per_s = mean_rate(&contrast, gang.alone, gang.alone_count);
+    gang.many_per_s = mean_rate(&contrast, &point, 1);
     gang.claim = make_claim(gangs, &contrast, "cell",
                             lab_arena_printf(arena, "%s, %s", gang.names, gang.title),
                             lab_arena_printf(arena, "1 %s", gangs->unit));
@@ -267,6 +269,9 @@ static struct lab_gang_pool make_pool(const struct lab_gangs *gangs, int devices
     }
     for (int i = 0; i < pool.cells; i++)
         add_contrast(&contrast, cells[i], 1.0 / pool.cells);
+    for (int t = 0; t < contrast.count; t++)
+        if (contrast.terms[t].point->count > pool.runs)
+            pool.runs = contrast.terms[t].point->count;
     const struct lab_gang *last = pool.cells > 0 ? cells[pool.cells - 1] : NULL;
     const char *points = lab_arena_printf(arena, "%d points", pool.cells),
                *subject = names ? names : lab_arena_printf(arena, "%d %ss", devices, gangs->unit);

@@ -34,7 +34,7 @@ struct lab_gang {
     const struct lab_study_point *point;
     const struct lab_study_point **alone; /* the reference; NULL = it wasn't run */
     int alone_count, runs;
-    double one_per_s, many_per_s;
+    double one_per_s, many_per_s;          /* over the runs that the claim rests on */
     struct lab_effect speedup, efficiency; /* as the claim has it */
     const char *times;                     /* "0.74× [0.72, 0.76]" */
     double communication;                  /* share of an iteration's time; NaN = unknown */
@@ -45,6 +45,7 @@ struct lab_gang {
 
 struct lab_gang_pool { /* all gangs of a size */
     int devices, cells;
+    int runs;         /* of the point that has most */
     const char *over; /* "mean of 8 points"; the only one's title */
     const char *times;
     struct lab_claim claim; /* "<analysis>.devices" */

@@ -199,6 +199,26 @@ LAB_TEST(test_a_grade_follows_its_claim) {
     given_end(&given);
 }
 
+/* A study that was interrupted has points with a run more: rates and speed-ups are of the same. */
+LAB_TEST(test_rates_are_those_of_the_speed_up) {
+    struct given_study given;
+    given_begin(&given, "train_scaling");
+    given_training(&given, "large", (const double[]){1.5, 1.5, 1.5, 1.5}, 3, 0.001);
+    given_gang(&given, (struct gang){.model = "mlp_large_batch16",
+                                     .size = 1,
+                                     .repeat = 3, /* of a block that two devices have no run in */
+                                     .rate = 16000,
+                                     .parameters = 2021379,
+                                     .batch = 16});
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_contains(result.answer, "mean of 4 points (95% CI, 3 complete blocks)");
+    double one = cell_of(&result, "speedups", 0, "one_per_s")->value,
+           many = cell_of(&result, "speedups", 0, "many_per_s")->value;
+    assert_near(many / one, cell_of(&result, "speedups", 0, "speedup")->value, 1e-9);
+    assert_near(one / 1600, 1, 0.01);
+    given_end(&given);
+}
+
 /* Each device has a batch of its own: several don't do the training that one does. */
 LAB_TEST(test_a_batch_for_each_device_is_noted) {
     struct given_study given;
