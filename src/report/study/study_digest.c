@@ -60,6 +60,17 @@ static double rate_of(const struct lab_run *run, double rate) {
     return did_one_thing(run) ? 1 / lab_run_once_s(run, rate) : rate;
 }
 
+/* Geometric, as analyses have it: a change between two rows is the ratio of these. */
+static double mean_of(const double *values, int count) {
+    double logs = 0;
+    for (int i = 0; i < count; i++) {
+        if (!(values[i] > 0))
+            return lab_stats_mean(values, (size_t)count);
+        logs += log(values[i]);
+    }
+    return count ? exp(logs / count) : (double)NAN;
+}
+
 static void rate_row(struct study_row *row, double *scratch) {
     int count = 0;
     for (int i = 0; i < row->run_count; i++)
@@ -72,20 +83,19 @@ static void rate_row(struct study_row *row, double *scratch) {
         scratch[count++] = rate_of(last, last->rate);
     }
     row->rate_count = count;
-    row->rate = count ? lab_stats_median(scratch, (size_t)count) : NAN;
+    row->rate = mean_of(scratch, count);
     row->unit = last && last->rate_unit ? last->rate_unit : "";
     if (last && did_one_thing(last))
         row->unit = STUDY_TIME;
-    row->low = row->high = row->confidence = NAN;
+    row->low = row->high = NAN;
     if (count == 1) {
         row->low = rate_of(last, last->rate_low);
         row->high = rate_of(last, last->rate_high);
-        row->confidence = CONFIDENCE;
     } else if (count > 1) {
-        struct lab_interval across = lab_stats_median_interval(scratch, (size_t)count, CONFIDENCE);
+        struct lab_interval across =
+            lab_stats_log_mean_interval(scratch, (size_t)count, CONFIDENCE);
         row->low = across.low;
         row->high = across.high;
-        row->confidence = across.confidence;
     }
 }
 
@@ -98,8 +108,7 @@ double study_row_latency_s(const struct study_row *row) {
         if (!isnan(p95_ms))
             all[count++] = 1e-3 * p95_ms;
     }
-    double median_s = count ? lab_stats_median(all, (size_t)count) : NAN;
-    return median_s;
+    return mean_of(all, count);
 }
 
 const char *study_latency_title(const struct study_digest *digest) {

@@ -20,9 +20,10 @@ struct study_row {
     int state_counts[LAB_RUN_STATE_COUNT];
     int invalid, concurrent;
 
-    /* Median of the rates of valid runs, else of all that are done; NaN = none. The interval is the
-     * one within the run where there is one rate, and across the runs where there are more. */
-    double rate, low, high, confidence;
+    /* Mean of the rates of valid runs, else of all that are done; NaN = none. The interval, at 95%,
+     * is the one within the run where there is one rate, and across the runs where there are more.
+     */
+    double rate, low, high;
     int rate_count;
     const char *unit; /* "" = none; STUDY_TIME */
     bool valid;
@@ -68,7 +69,7 @@ struct study_digest {
 
 void study_digest_init(struct study_digest *digest, const struct lab_study_info *study);
 void study_digest_release(struct study_digest *digest);
-/* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN =
+/* p95 of the latency, the mean of the row's runs: read from their results when asked for. NaN =
  * none. */
 double study_row_latency_s(const struct study_row *row);
 /* "tokens/s", "Time"; "Rate or time" where rows have their units. */

@@ -51,8 +51,6 @@ static void add_interval(const struct study_row *row, struct lab_str *out) {
     add_figure(out, time ? row->high : row->low, row->unit);
     lab_str_add(out, " to ");
     add_figure(out, time ? row->low : row->high, row->unit);
-    if (row->rate_count > 1)
-        lab_str_printf(out, ", %.0f%%", 100 * row->confidence);
 }
 
 static void add_state(const struct study_digest *digest, const struct study_row *row,
@@ -102,8 +100,7 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
         return;
     lab_doc_marked(
         doc, LAB_DOC_FAINT, "%s%s%s",
-        across ? "Values are medians over the runs of a point. Intervals are of that median, "
-                 "across runs."
+        across ? "Values are means over the runs of a point. Intervals are 95%, across runs."
                : "Intervals are 95%, within the run: they don't cover other runs.",
         across && within ? " A point with one run has the interval within that run." : "",
         shows_latency(digest) && strcmp(study_latency_title(digest), "Time") != 0
@@ -130,8 +127,8 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     for (int a = 0; a < axes->count; a++)
         columns[a].title = axes->items[a].title;
     memcpy(columns + before, values, sizeof values);
-    columns[before + RATE].title = lab_arena_printf(arena, "%s%s", study_rate_title(digest),
-                                                    digest->repeats ? ", median" : "");
+    columns[before + RATE].title =
+        lab_arena_printf(arena, "%s%s", study_rate_title(digest), digest->repeats ? ", mean" : "");
     columns[before + LATENCY].title =
         shows_latency(digest) && !brief ? study_latency_title(digest) : NULL;
     if (brief)

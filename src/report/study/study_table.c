@@ -451,33 +451,33 @@ static const char *reference_of(const struct sheet *sheet) {
 
 static void add_runs(const struct sheet *sheet, struct lab_str *out) {
     int fewest = INT32_MAX, most = 0;
-    double least = 1, surest = 0; /* confidence */
     for (int i = 0; i < sheet->count; i++) {
         const struct study_row *row = sheet->rows[i];
         fewest = row->rate_count && row->rate_count < fewest ? row->rate_count : fewest;
         most = row->rate_count > most ? row->rate_count : most;
-        least = row->rate_count > 1 ? fmin(least, row->confidence) : least;
-        surest = row->rate_count > 1 ? fmax(surest, row->confidence) : surest;
     }
     if (most > 1)
-        lab_str_add(out, "Median of ");
+        lab_str_add(out, "Mean of ");
     if (fewest < most)
         lab_str_printf(out, "%d to ", fewest);
     lab_str_printf(out, "%d run%s per point", most, study_plural(most));
-    if (sheet->across < 0 && least < surest)
-        lab_str_printf(out, ", ± its %.0f to %.0f%% CI", 100 * least, 100 * surest);
-    else if (sheet->across < 0 && most > 1)
-        lab_str_printf(out, ", ± its %.0f%% CI", 100 * surest);
+    if (sheet->across < 0 && most > 1)
+        lab_str_add(out, ", ± its 95% CI");
     else if (sheet->across < 0 && most == 1 && !isnan(sheet->rows[0]->low))
         lab_str_add(out, ", ± 95% CI within the run");
 }
 
 static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left_out) {
     LAB_AUTO(str, text);
-    bool bounded = false, open = false;
+    bool bounded = false, open = false, corrected = false;
+    int runs = 0, differ = 0; /* points that were not run yet don't count */
     for (int i = 0; i < sheet->count; i++) {
+        int own = sheet->rows[i]->rate_count;
+        differ |= own && runs && own != runs;
+        runs = own ? own : runs;
         bounded |= sheet->claims[i] && sheet->claims[i]->verdict == LAB_CLAIM_NO;
         open |= sheet->claims[i] && sheet->claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
+        corrected |= sheet->claims[i] && lab_claim_is_corrected(sheet->claims[i]);
     }
     if (left_out)
         lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
@@ -485,7 +485,8 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
         lab_str_printf(&text, "Values: %s. ", study_rate_title(sheet->digest));
     add_runs(sheet, &text);
     if (sheet->compared)
-        lab_str_printf(&text, ". Change from %s", reference_of(sheet));
+        lab_str_printf(&text, ". Change from %s%s", reference_of(sheet),
+                       differ ? ", over repeats that both have" : "");
     bool single = false, several = false;
     for (int i = 0; i < sheet->count; i++)
         *(sheet->rows[i]->run[0]->rank_count > 1 ? &several : &single) = true;
@@ -496,7 +497,8 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     if (sheet->across >= 0 && open)
         lab_str_add(&text, ". ?: inconclusive");
     if (sheet->digest->range_count)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", text.text);
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.%s", text.text,
+                     sheet->across < 0 && corrected ? " " LAB_CLAIM_CORRECTED : "");
 }
 
 static bool has_ended(const struct study_row *row) {
