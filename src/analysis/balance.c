@@ -376,8 +376,8 @@ static const char *balance_line(const struct balance *balance, int metric,
 }
 
 /*
- *     GPU 0: 12800.0 MB (±45.2)
- *     Total:  51155.0 MB
+ *     GPU 0: 12800.0 MiB (±45.2)
+ *     Total:  51155.0 MiB
  *     Balance: CV = 0.2 % (excellent)
  */
 static const char *const *metric_lines(const struct balance *balance, int metric,

@@ -130,11 +130,11 @@ static double mean_of(const double *values, int count) {
 }
 
 static const char *value_text(double value, const struct compared *what, struct lab_arena *arena) {
-    const char *unit = lab_str_equal(what->unit, "MiB") ? "MB" : what->unit;
     if (isnan(value))
         return "–";
-    return what->what == ENERGY ? lab_words_si(value, "J", arena)
-                                : lab_arena_printf(arena, "%.*f %s", what->decimals, value, unit);
+    return what->what == ENERGY
+               ? lab_words_si(value, "J", arena)
+               : lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
 }
 
 static struct row make_row(const struct pair *pair, const struct compared *what,

@@ -124,7 +124,7 @@ static const char *make_answer(const struct memory *memory, bool reference,
     if (isnan(memory->mean))
         return lab_arena_printf(arena, "%s: no memory was recorded.", memory->label->name);
     if (reference)
-        return lab_arena_printf(arena, "%s: %.1f MB on average, %.1f MB at its peak.",
+        return lab_arena_printf(arena, "%s: %.1f MiB on average, %.1f MiB at its peak.",
                                 memory->label->name, memory->mean, memory->peak.value);
     return lab_arena_printf(arena, "%s.", lab_claim_sentence(&memory->change, arena));
 }

@@ -339,7 +339,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
         add_share(&text, share_text(label, LAB_RECORDING_STATS_UTILIZATION, NULL, arena));
     }
     if (!isnan(figures->memory.value)) {
-        lab_str_printf(&text, ", %.1f MB of memory", figures->memory.value);
+        lab_str_printf(&text, ", %.1f MiB of memory", figures->memory.value);
         add_share(&text, share_text(label, LAB_RECORDING_STATS_MEMORY, NULL, arena));
     }
     if (!isnan(figures->energy.value)) {
@@ -353,7 +353,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
     if (text.length == 0 && !isnan(figures->cpu.value))
         lab_str_printf(&text, ", CPUs %.1f%% busy", figures->cpu.value);
     if (isnan(figures->utilization.value) && !isnan(figures->host.value))
-        lab_str_printf(&text, ", at most %.1f MB of the host's memory", figures->host.value);
+        lab_str_printf(&text, ", at most %.1f MiB of the host's memory", figures->host.value);
     if (text.length == 0)
         lab_str_printf(&text, ", neither memory nor load of a GPU, but %s,",
                        lab_recording_stats_others(label->all_stats[0], arena));

@@ -23,7 +23,7 @@ struct abbreviation {
 };
 
 static const struct abbreviation abbreviations[] = {
-    {"batch_size", "b", ""},         {"memory_size_mb", "", " MB"}, {"tensor_shape", "", ""},
+    {"batch_size", "b", ""},         {"memory_size_mb", "", " MiB"}, {"tensor_shape", "", ""},
     {"num_samples", "", " samples"}, {"NUMA node", "node ", ""},
 };
 

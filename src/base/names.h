@@ -10,7 +10,7 @@
 /*
  * "gpu0_numa1_vit2x2x64_batch_size8" and "gpu0_numa2_vit2x2x64_batch_size8" become "numa1" and
  * "numa2": terms that all names have are left out, well-known keys are abbreviated ("b8", "512
- * MB"). Names that fit into so many columns stay as they are, all of them; so do those that would
+ * MiB"). Names that fit into so many columns stay as they are, all of them; so do those that would
  * no longer differ. NULL and "" among the names are passed over. The array and its texts live as
  * long as arena and names.
  */

@@ -72,7 +72,7 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         if (value >= LARGE_MIB)
             lab_str_printf(out, "%.1f GiB", value / 1024);
         else
-            lab_str_printf(out, "%.1f MB", value);
+            lab_str_printf(out, "%.1f MiB", value);
         break;
     case LAB_UNIT_WATTS:
         lab_str_printf(out, "%.1f W", value);

@@ -20,7 +20,7 @@ enum lab_unit {
     LAB_UNIT_SIZE,     /* bytes */
     LAB_UNIT_DURATION, /* seconds, of something long; key_s */
     LAB_UNIT_PERCENT,  /* 100 = all of it; key_percent */
-    /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
+    /* shown as "12800.0 MiB", from 300 GiB on in GiB; key_mib */
     LAB_UNIT_MEBIBYTES,
     LAB_UNIT_WATTS,      /* key_w */
     LAB_UNIT_JOULES,     /* key_j */

@@ -27,11 +27,11 @@ monitor adamw_multi_gpu.json 1
 run analyze balance adamw_multi_gpu.json
 expect_status 0
 expect_out '^The balance of 4 GPUs is excellent: CV 0.2% in memory'
-expect_out '^    GPU 0: 12800\.0 MB \(±45\.4\)$'
-expect_out '^    GPU 1: 12750\.0 MB \(±45\.4\)$'
-expect_out '^    GPU 2: 12825\.0 MB \(±45\.4\)$'
-expect_out '^    GPU 3: 12780\.0 MB \(±45\.4\)$'
-expect_out '^    Total:  51155\.0 MB$'
+expect_out '^    GPU 0: 12800\.0 MiB \(±45\.4\)$'
+expect_out '^    GPU 1: 12750\.0 MiB \(±45\.4\)$'
+expect_out '^    GPU 2: 12825\.0 MiB \(±45\.4\)$'
+expect_out '^    GPU 3: 12780\.0 MiB \(±45\.4\)$'
+expect_out '^    Total:  51155\.0 MiB$'
 expect_out '^    Balance: CV = 0\.2% \(excellent\)$'
 # given names that would steer the terminal, then they don't
 sed $'s/NVIDIA A10G/\\\\u001b[2J\\\\u009b31mA10G/' adamw_multi_gpu.json >$'evil\e[31m.json'

@@ -15,7 +15,7 @@
 #define ROWS_MAX 2048 /* means of so many stretches hold all that an interval of a mean needs */
 
 const struct lab_recording_stats_kind lab_recording_stats_kinds[LAB_RECORDING_STATS_METRICS] = {
-    [LAB_RECORDING_STATS_MEMORY] = {"memory", "Memory", "memory", "MB", "mib", true},
+    [LAB_RECORDING_STATS_MEMORY] = {"memory", "Memory", "memory", "MiB", "mib", true},
     [LAB_RECORDING_STATS_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%",
                                          "percent", false},
     [LAB_RECORDING_STATS_POWER] = {"power", "Power", "power", "W", "w", true},

@@ -21,7 +21,7 @@ enum lab_recording_stats_metric {
 struct lab_recording_stats_kind {
     const char *key, *title; /* "utilization", "Utilisation" */
     const char *noun;        /* within a sentence: "utilisation" */
-    const char *unit;        /* as people read it: "MB" */
+    const char *unit;        /* as people read it: "MiB" */
     const char *key_unit;    /* as programs do: "mib" */
     bool adds_up;            /* all GPUs together have the sum; of the others, the mean */
 };

@@ -35,11 +35,11 @@ LAB_TEST_WITH(the_published_example_is_excellent, given_setup, given_teardown) {
     struct given *f = *state;
     given_four(f);
     when_analysed(f, "balance", NULL);
-    assert_string_equal(line(f, "memory", 0), "GPU 0: 12800.0 MB (±45.6)");
-    assert_string_equal(line(f, "memory", 1), "GPU 1: 12750.0 MB (±45.6)");
-    assert_string_equal(line(f, "memory", 2), "GPU 2: 12825.0 MB (±45.6)");
-    assert_string_equal(line(f, "memory", 3), "GPU 3: 12780.0 MB (±45.6)");
-    assert_string_equal(line(f, "memory", 4), "Total:  51155.0 MB");
+    assert_string_equal(line(f, "memory", 0), "GPU 0: 12800.0 MiB (±45.6)");
+    assert_string_equal(line(f, "memory", 1), "GPU 1: 12750.0 MiB (±45.6)");
+    assert_string_equal(line(f, "memory", 2), "GPU 2: 12825.0 MiB (±45.6)");
+    assert_string_equal(line(f, "memory", 3), "GPU 3: 12780.0 MiB (±45.6)");
+    assert_string_equal(line(f, "memory", 4), "Total:  51155.0 MiB");
     assert_string_equal(line(f, "memory", 5), "Balance: CV = 0.2% (excellent)");
     assert_near(figure(f, 0, "memory_cv")->value, 0.002148105, 1e-9);
     assert_near(figure(f, 0, "memory_total_mib")->value, 51155, 1e-9);

@@ -153,7 +153,7 @@ LAB_TEST(a_host_without_gpus_has_a_summary) {
     assert_near(figure(f, 0, "cpu_percent")->value, 15, 1e-9);
     assert_near(figure(f, 0, "host_memory_peak_mib")->value, 1027, 1e-9);
     assert_string_equal(f->result.answer,
-                        "host: CPUs 15.0% busy, at most 1027.0 MB of the host's memory in 3.0 s.");
+                        "host: CPUs 15.0% busy, at most 1027.0 MiB of the host's memory in 3.0 s.");
     assert_true(has_note(f->result.parts[0].notes, "no GPU was recorded"));
     assert_null(table(f, 0, "gpus"));
 }

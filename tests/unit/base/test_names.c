@@ -17,9 +17,9 @@ LAB_TEST(ids_keep_what_differs) {
         "gpu0_numa0_vit16x8x768_batch_size10_tensor_shape3x224x224_memory_size_mb512",
         "gpu0_numa2_vit16x8x768_batch_size4_tensor_shape3x224x224_memory_size_mb512",
         "gpu0_numa2_vit32x4x256_batch_size4_tensor_shape3x224x224_memory_size_mb1024"};
-    static const char *const wanted[] = {"numa0, vit16x8x768, b10, 512 MB",
-                                         "numa2, vit16x8x768, b4, 512 MB",
-                                         "numa2, vit32x4x256, b4, 1024 MB"};
+    static const char *const wanted[] = {"numa0, vit16x8x768, b10, 512 MiB",
+                                         "numa2, vit16x8x768, b4, 512 MiB",
+                                         "numa2, vit32x4x256, b4, 1024 MiB"};
     becomes(names, wanted, 3, 30);
 }
 
@@ -37,7 +37,7 @@ LAB_TEST(words_keep_what_differs) {
 /* Given a name that has nothing of its own, then it keeps its last term. */
 LAB_TEST(the_plainest_keeps_its_last_term) {
     static const char *const names[] = {"vit32x4x256", "vit32x4x256_memory_size_mb1024"};
-    static const char *const wanted[] = {"vit32x4x256", "1024 MB"};
+    static const char *const wanted[] = {"vit32x4x256", "1024 MiB"};
     becomes(names, wanted, 2, 20);
 }
 
