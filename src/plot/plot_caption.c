@@ -30,6 +30,7 @@ struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *c
 
 struct found { /* intervals of a chart */
     bool any, band, bars, seen;
+    bool bare; /* some mark has none */
 };
 
 static void look_at(const struct plot_panel *made, const struct lab_chart_series *series,
@@ -37,8 +38,10 @@ static void look_at(const struct plot_panel *made, const struct lab_chart_series
     double height = made->bottom - made->top;
     double least = series->mark == LAB_CHART_BARS ? SEEN_BAR : SEEN_POINT;
     for (size_t i = 0; i < series->count; i++) {
-        if (!isfinite(series->low[i]) || !isfinite(series->high[i]))
+        if (!isfinite(series->low[i]) || !isfinite(series->high[i])) {
+            found->bare |= isfinite(series->y[i]);
             continue;
+        }
         double low = plot_axis_share(&made->y, series->low[i]),
                high = plot_axis_share(&made->y, series->high[i]);
         found->any = true;
@@ -59,18 +62,22 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
     for (int p = 0; p < shown.panel_count; p++)
         for (int s = 0; s < shown.panels[p].series_count; s++) {
             const struct lab_chart_series *series = &shown.panels[p].series[s];
-            if (!plot_has_whiskers(series))
+            if (!plot_has_whiskers(series)) {
+                found.bare |= series->low != NULL;
                 continue;
+            }
             found.band |= plot_has_band(&shown.panels[p], series);
             found.bars |= series->mark == LAB_CHART_BARS;
             look_at(&layout.panels[p], series, &found);
         }
-    if (!found.any)
-        return chart->caption;
     const char *before = chart->caption ? chart->caption : "", *space = *before ? " " : "";
+    if (!found.any)
+        return found.bare ? lab_arena_printf(arena, "%s%sn = 1, no interval.", before, space)
+                          : chart->caption;
     if (!found.seen)
         return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
                                 found.bars ? "too narrow to see" : "narrower than the marks");
-    return lab_arena_printf(arena, "%s%s%s are %s.", before, space,
-                            found.band ? "Bands" : "Whiskers", chart->intervals);
+    return lab_arena_printf(arena, "%s%s%s are %s.%s", before, space,
+                            found.band ? "Bands" : "Whiskers", chart->intervals,
+                            found.bare ? " Marks without one: n = 1, no interval." : "");
 }

@@ -122,12 +122,29 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_ar
     lab_str_add(text, count ? "." : "");
 }
 
+bool page_concerns(const struct lab_page *page, const char *warning) {
+    static const char *const of_times[] = {"other processes took ", "severe outliers",
+                                           "other threads per CPU", "the hypervisor took "};
+    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
+    const struct lab_claim *claim = leading && leading->claim_count ? leading->claims : NULL;
+    if (!claim || !lab_str_starts(claim->kind, "metrics.") || strstr(claim->quantity, "/s") ||
+        strstr(claim->quantity, "time") || lab_str_equal(claim->quantity, "throughput"))
+        return true;
+    for (int i = 0; i < LAB_COUNT_OF(of_times); i++)
+        if (strstr(warning, of_times[i]))
+            return false;
+    return true;
+}
+
 /* Runs that have any, each once. */
-static int count_warned(const struct study_digest *digest, struct lab_arena *arena) {
+static int count_warned(const struct study_digest *digest, const struct lab_page *page,
+                        struct lab_arena *arena) {
     bool *seen = lab_arena_alloc(arena, (size_t)digest->study->run_count + 1, sizeof *seen);
     int count = 0;
     for (int i = 0; i < digest->warnings.count; i++)
-        for (int r = 0; r < digest->warnings.items[i].run_count; r++) {
+        for (int r = 0; r < digest->warnings.items[i].run_count &&
+                        page_concerns(page, digest->warnings.items[i].text);
+             r++) {
             bool *own = &seen[digest->warnings.items[i].run[r] - digest->study->runs];
             count += !*own;
             *own = true;
@@ -139,16 +156,22 @@ static int count_warned(const struct study_digest *digest, struct lab_arena *are
  * measurement that it could disturb. */
 static void add_warnings(const struct page_build *build, struct lab_str *text) {
     const struct study_notes *warnings = build->digest ? &build->digest->warnings : NULL;
-    if (!warnings || warnings->count == 0 || build->page->simulated)
+    const struct study_note *most = NULL;
+    int kinds = 0;
+    for (int i = 0; warnings && !build->page->simulated && i < warnings->count; i++)
+        if (page_concerns(build->page, warnings->items[i].text)) {
+            most = most ? most : &warnings->items[i];
+            kinds++;
+        }
+    if (!most)
         return;
-    const struct study_note *most = &warnings->items[0];
     const int *counts = build->digest->state_counts;
     lab_str_printf(text, "%sWarning: %d of %d runs%s %s.", text->length ? " " : "",
-                   count_warned(build->digest, lab_doc_arena(build->doc)),
+                   count_warned(build->digest, build->page, lab_doc_arena(build->doc)),
                    counts[LAB_RUN_DONE] + counts[LAB_RUN_FAILED],
-                   warnings->count > 1 ? ", most:"
-                   : most->exact       ? ":"
-                                       : ", e.g.",
+                   kinds > 1     ? ", most:"
+                   : most->exact ? ":"
+                                 : ", e.g.",
                    most->text);
 }
 
@@ -292,8 +315,11 @@ static const char *slow_devices(const struct lab_page *page, struct lab_arena *a
     return slow ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
-const char *page_verdict(const struct lab_page *page, const struct page_names *names,
-                         struct lab_arena *arena, size_t *ret_headline) {
+const char *page_verdict(const struct lab_page *page, const struct study_digest *digest,
+                         const struct page_names *names, struct lab_arena *arena,
+                         size_t *ret_headline) {
+    if (digest && digest->nothing_valid)
+        return NULL;
     const char *answer = page_cut_words(page_named(names, page_answer(page), arena), arena),
                *slow = page_named(names, slow_devices(page, arena), arena);
     size_t first = answer ? page_headline_length(answer) : 0;
@@ -318,16 +344,11 @@ void page_add_answer(const struct page_build *build, const char *answer, size_t 
         lab_doc_text(build->doc, LAB_DOC_SAYS, "%.*s", (int)(end - first - 1), answer + first + 1);
 }
 
-const char *page_build_verdict(const struct page_build *build, size_t *ret_headline) {
-    bool none = build->digest && build->digest->nothing_valid;
-    return none ? NULL
-                : page_verdict(build->page, build->names, lab_doc_arena(build->doc), ret_headline);
-}
-
 static void add_verdict(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
     size_t headline;
-    const char *answer = page_build_verdict(build, &headline);
+    const char *answer =
+        page_verdict(build->page, build->digest, build->names, lab_doc_arena(doc), &headline);
     LAB_AUTO(str, counts);
     if (!answer && build->digest) {
         study_add_answer(build->digest, INT32_MAX, true, &counts);
@@ -356,9 +377,15 @@ static const struct lab_chart *first_chart(const struct lab_analysis_result *res
 }
 
 /* Of the analysis that gives the verdict, or of the next one that has any; none where there is no
- * verdict to show. */
-static const struct lab_chart *hero(const struct lab_page *page) {
+ * verdict to show. Where that analysis found nothing, the device that the headline names instead is
+ * shown. */
+static const struct lab_chart *hero(const struct lab_page *page, struct lab_arena *arena) {
+    const struct lab_analysis_result *leading = page_leading(page);
     const struct lab_chart *chart = NULL;
+    if (leading && leading->finding == LAB_ANALYSIS_FINDS_NOTHING && slow_devices(page, arena))
+        for (int i = 0; i < page->analysis_count && !chart; i++)
+            if (lab_str_equal(page->analyses[i].name, "peers") && page_tells(&page->analyses[i]))
+                chart = first_chart(page->analyses[i].result);
     for (int i = 0; i < page->analysis_count && !page_is_untested(page) && !chart; i++)
         if (page_tells(&page->analyses[i]))
             chart = first_chart(page->analyses[i].result);
@@ -367,8 +394,9 @@ static const struct lab_chart *hero(const struct lab_page *page) {
 
 static void add_columns(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
-    size_t headline;
-    const struct lab_chart *chart = page_build_verdict(build, &headline) ? hero(build->page) : NULL;
+    bool none = build->digest && build->digest->nothing_valid;
+    const struct lab_chart *chart =
+        none || !page_answer(build->page) ? NULL : hero(build->page, lab_doc_arena(doc));
     if (chart) {
         lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_COLUMNS});
         lab_doc_only(doc, LAB_DOC_SCREEN);

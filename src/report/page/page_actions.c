@@ -358,11 +358,19 @@ static void add_failure(struct making *making) {
                                      .text = lab_arena_strdup(making->arena, text.text)});
 }
 
+/* Keys that a line with more runs of each point can have, too; NULL = none, or they set how many
+ * runs there are. */
+static const char *joined_keys(const struct making *making) {
+    bool apart = making->further && strstr(making->further, "experiment.repeat=");
+    return apart ? NULL : making->further;
+}
+
 /* A line that runs the study again also tests what was left out. */
 static void add_again(struct making *making, const char *text, const char *command) {
-    if (making->further)
+    if (joined_keys(making)) {
         text = lab_arena_printf(making->arena, "%s. %s", text, making->tests);
-    making->further = NULL;
+        making->further = NULL;
+    }
     add(making, (struct page_action){.kind = PAGE_RUN,
                                      .text = text,
                                      .command = lab_arena_strdup(making->arena, command)});
@@ -412,7 +420,7 @@ static void add_run(struct making *making, bool advised) {
     LAB_AUTO(str, next);
     LAB_AUTO(str, repeat);
     study_add_next(making->digest, &next);
-    study_add_verdict_command(making->digest, making->further, &repeat);
+    study_add_verdict_command(making->digest, joined_keys(making), &repeat);
     if (!command || !*command)
         return;
     if (!next.length)
@@ -427,7 +435,7 @@ static void add_run(struct making *making, bool advised) {
         add_again(making, "For a verdict, 5 runs per point", repeat.text);
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
-        study_add_repeat_command(making->digest->study, more.runs, making->further, &repeat);
+        study_add_repeat_command(making->digest->study, more.runs, joined_keys(making), &repeat);
         add_again(making, more.text, repeat.text);
     }
 }

@@ -114,9 +114,13 @@ struct page_open {                 /* comparisons, and estimates where one is in
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis);
 /* `asked`: of the analyses that answer the study's question; else of all that the page shows. */
 struct page_open page_open_count(const struct lab_page *page, bool asked);
-/* Its answer, devices that are slower than their peers after the headline. */
-const char *page_verdict(const struct lab_page *page, const struct page_names *names,
-                         struct lab_arena *arena, size_t *ret_headline);
+/* Its answer, devices that are slower than their peers after the headline. NULL = there is none, or
+ * no run is valid: values that aren't to be used answer nothing. */
+const char *page_verdict(const struct lab_page *page, const struct study_digest *digest,
+                         const struct page_names *names, struct lab_arena *arena,
+                         size_t *ret_headline);
+/* Whether a warning bears on the verdict: a busy machine doesn't on what a program computed. */
+bool page_concerns(const struct lab_page *page, const char *warning);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);
@@ -132,7 +136,5 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
                                     int columns, int rows, struct lab_arena *arena);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
-/* The same, or NULL where no run is valid: values that aren't to be used answer nothing. */
-const char *page_build_verdict(const struct page_build *build, size_t *ret_headline);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);

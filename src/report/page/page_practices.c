@@ -179,7 +179,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     if (page->study && page->study->machine && *page->study->machine)
         lab_doc_text(build.doc, LAB_DOC_PLAIN, "Machine: %s.", page->study->machine);
     size_t headline;
-    const char *answer = page_build_verdict(&build, &headline);
+    const char *answer = page_verdict(page, build.digest, build.names, &arena, &headline);
     if (answer)
         page_add_answer(&build, answer, headline);
     for (int i = 0; i < build.actions.count; i++)

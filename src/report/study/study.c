@@ -85,8 +85,9 @@ static const char *fit_sentences(const char *text, int lines, int columns,
 
 static const char *verdict_of(const struct end *end, struct lab_arena *arena) {
     size_t headline;
-    const char *answer = end->page ? page_verdict(end->page, NULL, arena, &headline) : NULL;
-    if (!answer || end->digest.nothing_valid)
+    const char *answer =
+        end->page ? page_verdict(end->page, &end->digest, NULL, arena, &headline) : NULL;
+    if (!answer)
         return NULL;
     return end->verbose ? answer : fit_sentences(answer, VERDICT_MOST, end->style.columns, arena);
 }
@@ -209,7 +210,14 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
     const char *objective = missing_objective(digest->study, lab_doc_arena(doc));
     if (objective)
         lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%s", objective);
-    add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &digest->warnings);
+    struct study_notes warnings = {lab_arena_copy(lab_doc_arena(doc), digest->warnings.items,
+                                                  (size_t)digest->warnings.count,
+                                                  sizeof *warnings.items),
+                                   0};
+    for (int i = 0; i < digest->warnings.count; i++)
+        if (end->verbose || page_concerns(end->page, digest->warnings.items[i].text))
+            warnings.items[warnings.count++] = digest->warnings.items[i];
+    add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings);
 }
 
 /* How many lines it will take, about: hints and what is said in full take more than one. */
