@@ -130,8 +130,10 @@ static const char *free_to_run(const struct contention *made, const struct conte
     const char *text = lab_arena_printf(
         made->arena, "Run %s: no kernel is slowed",
         strstr(main->title, " at once") ? main->title : "devices at the same time");
-    return pcie ? lab_arena_printf(made->arena, "%s. Jobs that copy to or from the host: %s", text,
-                                   contention_fall_words(made, pcie))
+    return pcie ? lab_arena_printf(made->arena,
+                                   "%s. Run jobs that copy much to or from the host one at a time: "
+                                   "%s",
+                                   text, contention_fall_words(made, pcie))
                 : text;
 }
 

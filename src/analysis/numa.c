@@ -308,18 +308,40 @@ static void add_claims(struct lab_analysis_result *result, const struct lab_numa
     }
 }
 
-static void test_local_nodes(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
-                             struct lab_arena *arena) {
+/* GPUs of the machine that no run used: "GPUs 4–9"; NULL = none. */
+static const char *untested_gpus(const struct lab_study_table *study, struct lab_arena *arena) {
     const char **names = NULL;
+    int count = 0, gpus = 0, known = 0;
+    for (int i = 0; study->machine && i < study->machine->pci_count; i++)
+        gpus += lab_pci_is_gpu(&study->machine->pci[i]);
+    for (int g = 0; g < gpus; g++) {
+        bool used = false;
+        for (int i = 0; i < study->run_count && !used; i++)
+            for (int r = 0; r < study->runs[i].rank_count; r++)
+                used |= study->runs[i].ranks[r].gpu == g;
+        known += used;
+        if (!used)
+            LAB_ADD(names, count, arena) = lab_arena_printf(arena, "GPU %d", g);
+    }
+    return count > 0 && known > 0 ? lab_words_devices(names, count, arena) : NULL;
+}
+
+/* GPUs first: what holds for those tested need not hold for the others. */
+static void test_the_rest(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                          struct lab_arena *arena) {
+    const char **names = NULL, *gpus = untested_gpus(grid->study, arena);
     int count = 0;
     for (int d = 0; d < grid->device_count; d++)
         if (grid->pooled_count > 0 && !lab_numa_home_tested(&grid->devices[d]))
             LAB_ADD(names, count, arena) = grid->devices[d].title;
-    if (count == 0)
+    if (grid->pooled_count == 0 || (count == 0 && !gpus))
         return;
-    result->further = "experiment.hardware.numa_nodes=all";
-    result->tests = lab_arena_printf(arena, "Test the local NUMA node of %s",
-                                     lab_words_devices(names, count, arena));
+    result->further = gpus ? "experiment.hardware.gpu_ids=all experiment.hardware.numa_nodes=all"
+                           : "experiment.hardware.numa_nodes=all";
+    result->tests =
+        lab_arena_printf(arena, "Test %s%s%s%s", gpus ? gpus : "", gpus && count ? " and " : "",
+                         count ? "the local NUMA node of " : "",
+                         count ? lab_words_devices(names, count, arena) : "");
 }
 
 static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
@@ -351,7 +373,7 @@ static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_
     result->answer = make_answer(grids, count, arena);
     result->untested = result->answer ? NULL : why_untested(grids, count);
     if (count == 1)
-        test_local_nodes(result, &grids[0], arena);
+        test_the_rest(result, &grids[0], arena);
     return 0;
 }
 

@@ -51,6 +51,7 @@ struct lab_claim {
     double p;      /* of no effect; NaN = unknown */
     double negligible; /* an effect this small is none; 0 = LAB_CLAIM_NEGLIGIBLE */
     int n;             /* runs of the point that has fewest */
+    int most;          /* of the one that has most; 0 = as many */
     int of;            /* that were planned of it, where more were than have a value; else 0 */
     int needed;   /* runs a point that would detect LAB_CLAIM_DETECT with 80% power; 0 = unknown */
     int decisive; /* the same of an effect as large as this one, where that is larger */

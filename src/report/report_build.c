@@ -267,13 +267,26 @@ static bool has_several_labels(const struct lab_labelled_recording *recordings, 
     return false;
 }
 
+/* What was given: "runs/a and runs/b"; of one recording, its name. */
+static const char *title_of(const struct lab_labelled_recording *recordings, int count,
+                            const char *const *words, int word_count, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char *const named[] = {words[0], word_count > 1 ? words[1] : NULL, NULL};
+    if (count == 1)
+        return recordings[0].name;
+    if (word_count > 2)
+        return lab_arena_printf(arena, "%s and %d more", words[0], word_count - 1);
+    lab_str_add_list(&text, named, "and");
+    return lab_arena_strdup(arena, text.text);
+}
+
 int lab_report_build_recordings(const char *const *words, int count,
                                 const struct lab_report_request *request, struct lab_arena *arena,
                                 struct lab_report_made *ret_made, struct lab_err *err) {
     struct report_found *found = lab_arena_alloc(arena, 1, sizeof *found);
     struct lab_recording_source *sources;
     struct lab_labelled_recording *recordings;
-    int status = 0;
+    int status = 0, word_count = count;
     found->arena = arena;
     found->deadline_ns = request->limit_ns ? now_ns() + request->limit_ns : 0;
     if (lab_recordings_find(words, count, arena, &sources, &count, err) < 0 ||
@@ -292,12 +305,12 @@ int lab_report_build_recordings(const char *const *words, int count,
     analyse_by_name(found, "summary", &input);
     if (count == 1 && !has_chart(found, TIMELINE))
         add_timeline_of(found, &recordings[0]);
-    *ret_made =
-        (struct lab_report_made){.page = {.title = count == 1 ? recordings[0].name : "recordings",
-                                          .source = words[0],
-                                          .version = LAB_VERSION,
-                                          .simulated = some_is_simulated(found),
-                                          .analyses = found->items,
-                                          .analysis_count = found->count}};
+    *ret_made = (struct lab_report_made){
+        .page = {.title = title_of(recordings, count, words, word_count, arena),
+                 .source = words[0],
+                 .version = LAB_VERSION,
+                 .simulated = some_is_simulated(found),
+                 .analyses = found->items,
+                 .analysis_count = found->count}};
     return request->folder ? report_write(found, request, ret_made, err) : 0;
 }

@@ -32,8 +32,29 @@ static const char *figure(double rate, const struct lab_study_run *run, struct l
     return lab_arena_printf(arena, value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
 }
 
-static double median(const struct lab_study_point *point) {
-    return lab_stats_median(point->rates, (size_t)point->count);
+/* Geometric, as the table of the points has it. */
+static double mean(const struct lab_study_point *point) {
+    double logs = 0;
+    for (int i = 0; i < point->count; i++)
+        logs += log(point->rates[i]);
+    return exp(logs / point->count);
+}
+
+#define FOREIGN_MOST 0.05 /* of the machine's CPU time, as runs warn of it */
+
+/* ", but other processes took up to 57.7% of the CPU time in 2 of them"; "" = in none. */
+static const char *load_words(const struct lab_study_table *study, struct lab_arena *arena) {
+    int count = 0;
+    double most = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        double share = study->runs[i].result->conditions_foreign_cpu;
+        count += study->runs[i].used && share > FOREIGN_MOST;
+        most = study->runs[i].used ? fmax(most, share) : most;
+    }
+    if (count == 0 || study->simulated)
+        return "";
+    return lab_arena_printf(arena, ", but other processes took up to %.1f%% of the CPU time in %d",
+                            100 * most, count);
 }
 
 /* "GPU 0", "GPU 0 and GPU 2" */
@@ -51,15 +72,15 @@ static const char *one_point(const struct lab_study_point *point, struct lab_are
     const char *sureness = "one run: no comparison";
     if (point->count > 1) {
         struct lab_interval interval =
-            lab_stats_median_interval(point->rates, (size_t)point->count, CONFIDENCE);
+            lab_stats_log_mean_interval(point->rates, (size_t)point->count, CONFIDENCE);
         bool once = is_once(run);
-        sureness = lab_arena_printf(
-            arena, "%d runs, between %s and %s at %.0f%%; nothing to compare with", point->count,
-            figure(once ? interval.high : interval.low, run, arena),
-            figure(once ? interval.low : interval.high, run, arena), 100 * interval.confidence);
+        sureness =
+            lab_arena_printf(arena, "%d runs, 95%% CI %s to %s; nothing to compare with",
+                             point->count, figure(once ? interval.high : interval.low, run, arena),
+                             figure(once ? interval.low : interval.high, run, arena));
     }
     return lab_arena_printf(arena, "%s %s %s on %s (%s).", lab_study_point_model(point, arena),
-                            is_once(run) ? "takes" : "runs at", figure(median(point), run, arena),
+                            is_once(run) ? "takes" : "runs at", figure(mean(point), run, arena),
                             place(run, arena), sureness);
 }
 
@@ -76,11 +97,11 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
     if (count > 1)
         qsort(points, (size_t)count, sizeof *points, by_work);
     for (int i = 0; i < count; i++) {
-        if (!(median(&points[i]) > 0) || is_once(points[i].runs[0]) != is_once(points[0].runs[0]) ||
+        if (!(mean(&points[i]) > 0) || is_once(points[i].runs[0]) != is_once(points[0].runs[0]) ||
             !lab_str_equal(points[i].runs[0]->run->rate_unit, points[0].runs[0]->run->rate_unit))
             return NULL;
-        low = median(&points[i]) < median(&points[low]) ? i : low;
-        high = median(&points[i]) > median(&points[high]) ? i : high;
+        low = mean(&points[i]) < mean(&points[low]) ? i : low;
+        high = mean(&points[i]) > mean(&points[high]) ? i : high;
     }
     if (count < 2)
         return count == 1 ? one_point(points, arena) : NULL;
@@ -98,7 +119,7 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
         used == study->run_count
             ? lab_arena_printf(arena, "All %d runs are valid", used)
             : lab_arena_printf(arena, "%d of %d runs are valid", used, study->run_count);
-    return lab_arena_printf(arena, "%s: %s to %s.%s", valid,
-                            figure(median(&points[low]), points[low].runs[0], arena),
-                            figure(median(&points[high]), points[high].runs[0], arena), verdict);
+    return lab_arena_printf(arena, "%s%s: %s to %s.%s", valid, load_words(study, arena),
+                            figure(mean(&points[low]), points[low].runs[0], arena),
+                            figure(mean(&points[high]), points[high].runs[0], arena), verdict);
 }

@@ -240,9 +240,13 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     if (fewest == 0)
         return claim;
     struct estimate estimate = by_blocks(contrast, figure, &blocks);
-    if (is_by_points(blocks, fewest))
+    if (is_by_points(blocks, fewest)) {
         estimate = by_points(contrast, figure);
-    else {
+        for (int t = 0; t < contrast->count; t++) {
+            int values = count_values(contrast, contrast->terms[t].point, figure);
+            claim.most = values > claim.most ? values : claim.most;
+        }
+    } else {
         claim.n = blocks;
         moderate(contrast, blocks, &estimate);
     }
