@@ -220,7 +220,8 @@ const struct lab_analysis lab_analysis_crossover = {
         "compilation are the same.\n\n"
         "The crossover is the work of a sample at which both take as long, on straight lines "
         "between models of a series (by depth, by width); its interval is over runs, at 95%. "
-        "Outside of the models that were run there is none.",
+        "Blocks that hold the two models next to it count. Outside of the models that were run "
+        "there is none.",
     .kinds = (const struct lab_analysis_kind[]){{"crossover.work", LAB_KIND_ESTIMATE},
                                                 {"crossover.model", LAB_KIND_ESTIMATE},
                                                 {NULL}},

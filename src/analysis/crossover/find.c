@@ -51,11 +51,13 @@ static const char *bound_of(const struct crossover_model *model) {
 
 /* --- the crossover --- */
 
-/* Operations of a sample in one block; NaN = none. */
+/* Operations of a sample in one block, between models that it holds; NaN = none. */
 static double crossing(const struct crossover_series *series, int repeat) {
     double before = NAN, work_before = NAN, found = NAN;
     for (int m = 0; m < series->count; m++) {
         const struct lab_study_run *run = lab_stage_run(series->models[m]->point, repeat);
+        if (!run)
+            continue;
         struct lab_stage_times times = lab_stage_times_of(run);
         double work = lab_study_complexity(run),
                excess = (times.compute_s - lab_stage_transfer_s(&times)) / samples_of(run);
@@ -67,15 +69,44 @@ static double crossing(const struct crossover_series *series, int repeat) {
     return found;
 }
 
+/* Whether one is transfer-bound and the other compute-bound, by their means. */
+static bool brackets(const struct crossover_model *below, const struct crossover_model *above) {
+    return below->compute_s < below->transfer_s && above->compute_s >= above->transfer_s;
+}
+
+/* Of two models on either side of the crossover that share a block, the nearest: blocks that hold
+ * both. Those of a refinement hold no others. Else blocks that hold all models. */
+static int find_blocks(const struct crossover_series *series,
+                       const struct lab_study_point *const *points, struct lab_arena *arena,
+                       int **ret_repeats) {
+    int whole = lab_stage_blocks(points, series->count, arena, ret_repeats), blocks = whole;
+    int *all = *ret_repeats;
+    double nearest = INFINITY;
+    for (int i = 0; i < series->count; i++)
+        for (int k = i + 1; k < series->count; k++) {
+            double distance = series->models[k]->gflop / series->models[i]->gflop;
+            const struct lab_study_point *pair[] = {points[i], points[k]};
+            int *repeats;
+            if (distance >= nearest || !brackets(series->models[i], series->models[k]))
+                continue;
+            int own = lab_stage_blocks(pair, 2, arena, &repeats);
+            if (own == 0)
+                continue;
+            nearest = distance;
+            blocks = own;
+            *ret_repeats = own == whole ? all : repeats;
+        }
+    return blocks;
+}
+
 static void claim_crossover(const struct lab_study_group *from, const struct crossover_group *group,
                             struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_study_point **points =
         lab_arena_alloc(arena, (size_t)series->count + 1, sizeof *points);
     int *repeats;
-    for (int m = 0; m < series->count; m++) {
+    for (int m = 0; m < series->count; m++)
         points[m] = series->models[m]->point;
-    }
-    int blocks = lab_stage_blocks(points, series->count, arena, &repeats);
+    int blocks = find_blocks(series, points, arena, &repeats);
     double *values = lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *values);
     for (int b = 0; b < blocks; b++)
         values[b] = crossing(series, repeats[b]);

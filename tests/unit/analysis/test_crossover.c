@@ -84,6 +84,30 @@ LAB_TEST(test_the_interval_covers_as_it_says) {
     assert_true(lab_stats_binomial_test(held, TRIALS, 0.95) > 0.001);
 }
 
+/* A refinement runs the models next to the crossover alone: its blocks show where it is, not those
+ * of models far away, between which compute time is no line. */
+LAB_TEST(test_blocks_of_the_nearest_models_count) {
+    static const struct model coarse[] = {{"vit_a", 0.1, 0.24e-3, NULL}, {"vit_f", 16, 6e-3, NULL}},
+                              near[] = {{"vit_a", 0.1, 0.24e-3, NULL},
+                                        {"vit_c", 1, 0.6e-3, NULL},
+                                        {"vit_d", 2.5, 1.2e-3, NULL}};
+    for (int refined = 0; refined < 2; refined++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int r = 0; r < 4; r++)
+            for (int m = 0; m < 2; m++)
+                add_run(&given, coarse[m], r, 0.01);
+        for (int r = 4; r < 7 && refined; r++)
+            for (int m = r == 5; m < 3; m++) /* one without the smallest, which failed */
+                add_run(&given, near[m], r, 0.01);
+        struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+        const struct lab_claim *claim = &result.claims[0];
+        assert_int_equal(claim->n, refined ? 3 : 4);
+        assert_int_equal(claim->low <= 2e9 && 2e9 <= claim->high, refined);
+        given_end(&given);
+    }
+}
+
 LAB_TEST(test_outside_of_the_models_there_is_none) {
     struct given_study given;
     given_begin(&given, "scaling_study");
