@@ -98,7 +98,8 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     for (size_t i = 0; i < count; i++) {
         if (rows[i]->later && plan_option_is_default(rows[i], config))
             continue;
-        lab_str_printf(&text, "%s=", rows[i]->name);
+        lab_str_add(&text, rows[i]->name);
+        lab_str_add(&text, "=");
         plan_option_write(rows[i], config, false, &text);
         lab_str_add(&text, "\n");
     }

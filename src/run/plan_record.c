@@ -51,8 +51,8 @@ static const struct lab_run_rank *ranks_of(const struct lab_plan_run *run,
     return ranks;
 }
 
-struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
-                                   struct lab_arena *arena) {
+static struct lab_run make_record(const struct lab_plan *plan, int index,
+                                  const struct lab_run *like, struct lab_arena *arena) {
     assert(index >= 0 && index < plan->run_count);
     const struct lab_plan_run *run = &plan->runs[index];
     return (struct lab_run){
@@ -63,9 +63,9 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
         .repeat = run->repeat,
         .workload = run->workload,
         .label = run->label,
-        .options = lab_json_text(run->options, arena),
-        .series = lab_json_text(lab_value_strings(arena, run->series), arena),
-        .test = test_text(plan, run, arena),
+        .options = like ? like->options : lab_json_text(run->options, arena),
+        .series = like ? like->series : lab_json_text(lab_value_strings(arena, run->series), arena),
+        .test = like ? like->test : test_text(plan, run, arena),
         .iterations = run->iterations,
         .warmup_iterations = run->warmup_iterations,
         .ranks = ranks_of(run, arena),
@@ -80,9 +80,35 @@ struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
     };
 }
 
+struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
+                                   struct lab_arena *arena) {
+    return make_record(plan, index, NULL, arena);
+}
+
+/* Whether their texts are the same; what differs may be the place and the repeat. */
+static bool is_alike(const struct lab_plan_run *a, const struct lab_plan_run *b) {
+    return a->options == b->options && a->series == b->series && a->phase == b->phase &&
+           a->num_samples == b->num_samples && a->warmup_samples == b->warmup_samples &&
+           a->timeout_s == b->timeout_s && a->processes == b->processes &&
+           a->duration_s == b->duration_s && a->tune_s == b->tune_s &&
+           (a->slot_count > 0) == (b->slot_count > 0);
+}
+
+struct lab_run lab_run_plan_record_with(const struct lab_plan *plan, int index,
+                                        struct lab_plan_texts *texts, struct lab_arena *arena) {
+    int kept = texts->count < LAB_PLAN_TEXTS ? texts->count : LAB_PLAN_TEXTS;
+    for (int i = 0; i < kept; i++)
+        if (is_alike(&plan->runs[texts->runs[i].position], &plan->runs[index]))
+            return make_record(plan, index, &texts->runs[i], arena);
+    struct lab_run made = make_record(plan, index, NULL, arena);
+    texts->runs[texts->count++ % LAB_PLAN_TEXTS] = made;
+    return made;
+}
+
 struct lab_run *lab_run_plan_records(const struct lab_plan *plan, struct lab_arena *arena) {
     struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
+    struct lab_plan_texts texts = {.count = 0};
     for (int i = 0; i < plan->run_count; i++)
-        runs[i] = lab_run_plan_record(plan, i, arena);
+        runs[i] = lab_run_plan_record_with(plan, i, &texts, arena);
     return runs;
 }

@@ -22,5 +22,14 @@
  */
 struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index, struct lab_arena *arena);
 
+/* The same; texts that a run before it had are shared with it. The last few are kept. */
+#define LAB_PLAN_TEXTS 16
+struct lab_plan_texts { /* zeroed at first */
+    struct lab_run runs[LAB_PLAN_TEXTS];
+    int count; /* that were made */
+};
+struct lab_run lab_run_plan_record_with(const struct lab_plan *plan, int index,
+                                        struct lab_plan_texts *texts, struct lab_arena *arena);
+
 /* All of them, in their order. */
 struct lab_run *lab_run_plan_records(const struct lab_plan *plan, struct lab_arena *arena);
