@@ -104,5 +104,6 @@ struct lab_plan_estimate {
     int guessed;     /* runs estimated from other workloads; unknown ones too */
     int by_duration; /* runs whose time is what was asked for, whatever ran before */
     double most_s;   /* holds whatever happens: by the time-outs and retries */
+    double energy_j; /* of the GPUs; NaN = no earlier run shows the power of some run */
     int64_t disk_bytes, store_bytes; /* in all; of it in the database */
 };

@@ -182,6 +182,7 @@ struct lab_history {
     struct known tiers[TIER_COUNT];
     struct groups *work;          /* by options: of an iteration; filled when it is asked for */
     struct groups device_step;    /* by options: seconds on the device's clock */
+    struct groups power;          /* by options, and by kind: W, over the run's time */
     struct groups seen;           /* runs, so that none counts twice */
     double own_s, own_expected_s; /* what own runs took, and what earlier ones had made expect */
 };
@@ -234,6 +235,11 @@ static void add(struct lab_history *history, enum tier tier, const struct lab_ru
         history->own_s += duration_s;
         history->own_expected_s += expected_s;
     }
+    double energy_j = lab_run_result(run)->energy_j;
+    if (energy_j > 0) {
+        add_value(&history->power, keys.options, energy_j / duration_s, arena);
+        add_value(&history->power, keys.kind, energy_j / duration_s, arena);
+    }
     add_value(&known->same, keys.same, duration_s, arena);
     add_value(&known->workload, keys.workload, duration_s, arena);
     if (!(steps_of(run) > 0))
@@ -258,7 +264,7 @@ void lab_history_add_earlier(struct lab_history *history, const struct lab_run *
     add(history, EARLIER, run);
 }
 
-static const char *const span_keys[] = {"first_ns", "last_ns", NULL};
+static const char *const result_keys[] = {"first_ns", "last_ns", "gpu.energy_j", NULL};
 
 /* Whether it was of this machine. */
 static bool read_study(struct lab_history *history, const char *path, uint64_t machine_identity) {
@@ -271,7 +277,7 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
     bool ours = lab_store_open(database, LAB_STORE_READ, &store, NULL) == 0 &&
                 lab_store_study(store, &arena, &study, NULL) == 0 &&
                 study.machine_identity == machine_identity &&
-                lab_store_runs_with(store, span_keys, &arena, &runs, &count, NULL) == 0;
+                lab_store_runs_with(store, result_keys, &arena, &runs, &count, NULL) == 0;
     for (int i = 0; ours && i < count; i++)
         add(history, EARLIER, &runs[i]);
     lab_store_close(store);
@@ -354,6 +360,9 @@ static double mean_of(const struct groups *groups, uint64_t key) {
 static double expect_by(const struct lab_history *history, enum tier tier,
                         const struct lab_run *run, enum lab_history_basis *ret_basis) {
     const struct known *known = &history->tiers[tier];
+    *ret_basis = LAB_HISTORY_NONE;
+    if (known->workload.count == 0)
+        return NAN;
     struct keys keys = keys_of(run);
     double duration_s = median_of(&known->same, keys.same);
     *ret_basis = LAB_HISTORY_SAME;
@@ -396,12 +405,21 @@ void lab_history_add_device_step(struct lab_history *history, const struct lab_r
     add_value(&history->device_step, keys_of(run).options, seconds, history->arena);
 }
 
+double lab_history_power_w(const struct lab_history *history, const struct lab_run *run) {
+    if (history->power.count == 0)
+        return NAN;
+    struct keys keys = keys_of(run);
+    double own_w = median_of(&history->power, keys.options);
+    return isnan(own_w) ? median_of(&history->power, keys.kind) : own_w;
+}
+
 double lab_history_work(const struct lab_history *history, const struct lab_run *run) {
     return work_of(history, run, keys_of(run).options);
 }
 
 double lab_history_device_step_s(const struct lab_history *history, const struct lab_run *run) {
-    return median_of(&history->device_step, keys_of(run).options);
+    return history->device_step.count ? median_of(&history->device_step, keys_of(run).options)
+                                      : NAN;
 }
 
 /*

@@ -41,6 +41,10 @@ double lab_history_device_step_s(const struct lab_history *history, const struct
 void lab_history_add_device_step(struct lab_history *history, const struct lab_run *run,
                                  double seconds);
 
+/* Of its devices, mean over a run's time: of the same options, else of so many ranks of the
+ * workload; NaN = no earlier run measured it. */
+double lab_history_power_w(const struct lab_history *history, const struct lab_run *run);
+
 /* What one of its iterations computes and moves, to compare with others of the workload; 0 =
  * unknown. */
 double lab_history_work(const struct lab_history *history, const struct lab_run *run);

@@ -1,4 +1,4 @@
-/* plan_estimate.c: time and disk that a plan takes, from earlier runs. */
+/* plan_estimate.c: time, energy and disk that a plan takes, from earlier runs. */
 #include "run/plan_estimate.h"
 
 #include "base/yaml/yaml.h"
@@ -201,16 +201,19 @@ static int64_t whole(double bytes) {
 struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
                                                const struct lab_history *history) {
     struct lab_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
-    double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
-    double elsewhere = FOLDER_BYTES + config_bytes(plan) + report_bytes(plan);
+    double known_s = 0, longest_s = 0, config = config_bytes(plan);
+    double in_store = STORE_EMPTY_BYTES + config;
+    double elsewhere = FOLDER_BYTES + config + report_bytes(plan);
+    LAB_AUTO(arena, arena);
+    struct lab_plan_texts texts = {.count = 0};
     for (int i = 0; i < plan->run_count; i++) {
-        LAB_AUTO(arena, arena);
-        struct lab_run run = lab_run_plan_record(plan, i, &arena);
+        struct lab_run run = lab_run_plan_record_with(plan, i, &texts, &arena);
         enum lab_history_basis basis;
         double expected_s = lab_run_plan_estimate_run(plan, &run, history, &basis);
         estimate.unknown += isnan(expected_s);
         estimate.guessed += isnan(expected_s) || basis == LAB_HISTORY_SIMILAR;
         estimate.by_duration += !isnan(expected_s) && basis == LAB_HISTORY_NONE;
+        estimate.energy_j += history ? expected_s * lab_history_power_w(history, &run) : NAN;
         known_s += isnan(expected_s) ? 0 : expected_s;
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         count_bytes(plan, &run, history, expected_s, &in_store, &elsewhere);

@@ -1,5 +1,5 @@
 /*
- * plan_estimate.h: what a plan will take of time and disk, before it starts.
+ * plan_estimate.h: what a plan will take of time, energy and disk, before it starts.
  */
 #pragma once
 
@@ -15,6 +15,8 @@
  * most_s: every attempt of every run ends by its timeout, one after the other: Σ timeout_s × (1 +
  * max_retries), and the cool-downs. With a budget: that, and the run that was under way, if this is
  * less.
+ *
+ * energy_j: the power of earlier runs × the runs' time, however many are under way at once.
  *
  * disk_bytes: what the folder holds when the study has ended, its report and traces included.
  * Without logs of programs that talk much, whose length nobody knows.

@@ -71,6 +71,26 @@ LAB_TEST(the_same_work_takes_its_median) {
     lab_history_close(history);
 }
 
+LAB_TEST(power_is_that_of_the_same_options_or_of_the_workload) {
+    static const double energies_j[] = {1000, 1200, NAN}; /* in 10 s each */
+    struct lab_result results[3];
+    struct lab_run runs[] = {done_run(1, 10), done_run(2, 10), done_run(3, 10)};
+    struct lab_run same = planned_run(4), other = planned_run(5), strange = planned_run(6);
+    runs[1].options = "{\"depth\": 8}";
+    other.options = "{\"depth\": 12}";
+    strange.workload = "gemm";
+    for (int i = 0; i < 3; i++) {
+        results[i] = lab_result_none;
+        results[i].energy_j = energies_j[i];
+        runs[i].result = &results[i];
+    }
+    struct lab_history *history = history_of(runs, 3);
+    assert_float_equal(lab_history_power_w(history, &same), 100, 1e-9);
+    assert_float_equal(lab_history_power_w(history, &other), 110, 1e-9);
+    assert_true(isnan(lab_history_power_w(history, &strange)));
+    lab_history_close(history);
+}
+
 LAB_TEST(other_counts_and_places_are_scaled_by_iterations) {
     struct lab_run runs[] = {done_run(1, 12)}; /* 0.1 s for each of 120 */
     struct lab_history *history = history_of(runs, 1);
