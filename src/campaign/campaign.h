@@ -119,7 +119,7 @@ struct lab_campaign_found { /* of one study */
     int planned, done, failed, invalid; /* runs; invalid ones are done */
     double taken_s, energy_j;           /* of runs that are done; NaN = unknown */
     int64_t bytes;
-    double expected_s; /* what is left; NaN = unknown */
+    double expected_s, expected_j; /* what is left; NaN = unknown */
     int64_t expected_bytes;
 };
 
@@ -204,6 +204,7 @@ int lab_campaign_next(const struct lab_campaign *campaign,
 struct lab_campaign_slot {
     int phase, study;        /* study: among the phase's */
     double start_s, seconds; /* NaN = unknown, and takes no time */
+    double energy_j;         /* NaN = unknown */
     int64_t bytes;
     bool dropped; /* the budget has no room for its phase */
 };
@@ -212,8 +213,10 @@ struct lab_campaign_schedule {
     struct lab_campaign_slot *slots; /* one for each study, as they run; dropped ones too */
     int slot_count;
     double seconds; /* of all that isn't dropped */
+    double energy_j;
     int64_t bytes;
-    int unknown; /* studies whose time is unknown, less those whose points are, too */
+    int energy_unknown; /* studies whose energy is, likewise */
+    int unknown;        /* studies whose time is unknown, less those whose points are, too */
 };
 
 /*

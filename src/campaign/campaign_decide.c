@@ -171,6 +171,12 @@ static double study_seconds(const struct lab_campaign_found *found) {
     return (found->begun && !isnan(found->taken_s) ? found->taken_s : 0) + left;
 }
 
+/* What is done is measured, or not known. */
+static double study_energy_j(const struct lab_campaign_found *found) {
+    double left_j = lab_campaign_has_ended(found) ? 0 : found->expected_j;
+    return (found->begun && found->done > 0 ? found->energy_j : 0) + left_j;
+}
+
 static int64_t study_bytes(const struct lab_campaign_found *found) {
     return found->begun && found->bytes > found->expected_bytes ? found->bytes
                                                                 : found->expected_bytes;
@@ -274,12 +280,15 @@ int lab_campaign_make_schedule(const struct lab_campaign *campaign,
                                                .study = s,
                                                .start_s = made.seconds,
                                                .seconds = study_seconds(found),
+                                               .energy_j = study_energy_j(found),
                                                .bytes = study_bytes(found),
                                                .dropped = costs[phase].dropped};
             if (slot->dropped)
                 continue;
             made.seconds += isnan(slot->seconds) ? 0 : slot->seconds;
             made.unknown += isnan(slot->seconds) && found->planned > 0;
+            made.energy_j += isnan(slot->energy_j) ? 0 : slot->energy_j;
+            made.energy_unknown += isnan(slot->energy_j) && found->planned > 0;
             made.bytes += slot->bytes;
         }
     }

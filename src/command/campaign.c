@@ -18,7 +18,7 @@ struct campaign_config {
 
 static const struct lab_option campaign_options[] = {
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct campaign_config, dry_run),
-     .help = "show the schedule: when each study runs, its time and disk; starts no study"},
+     .help = "show the schedule: when each study runs, its time, energy and disk; starts no study"},
     {"accept-machine", LAB_OPTION_FLAG, offsetof(struct campaign_config, accept_machine),
      .help = "continue, though the machine is not the one that the campaign began on"},
     {"verbose", LAB_OPTION_FLAG, offsetof(struct campaign_config, verbose), .letter = 'v',

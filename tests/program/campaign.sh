@@ -20,7 +20,8 @@ json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 9 and not any(s[
 
 run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
 expect_status 0
-expect_out '^ +contention +[█ ]+ 105 runs'
+expect_out '^ +Runs +Time +Energy +Disk'
+expect_out '^ +contention +[█ ]+ 105 .* \? +[0-9.]+ MiB'
 [ "$(awk '{ print length }' "$work/out" | sort -n | tail -1)" -le 100 ] || fail "$what is wider than 100 columns"
 
 # one model each: a second or two in all
@@ -144,7 +145,7 @@ END
 echo 'phases: [{name: a, studies: ["-m"]}]' >conf/campaign/flag.yaml # as `gpulab run -m`: the default study
 run campaign run flag $sim --config-dir conf --quiet --dry-run
 expect_status 0
-expect_out '240 runs'
+expect_out 'In all +240 runs'
 run campaign fly small
 expect_status 2
 expect_one_line

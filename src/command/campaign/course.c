@@ -91,7 +91,8 @@ static void make_studies(struct course *course) {
             study->title = lab_arena_strdup(arena, title.text);
             study->refined = campaign->phases[p].studies[s].strategy == LAB_CAMPAIGN_AS_WRITTEN;
             course->found[at] =
-                (struct lab_campaign_found){.expected_s = NAN, .taken_s = NAN, .energy_j = NAN};
+                (struct lab_campaign_found){
+                    .expected_s = NAN, .expected_j = NAN, .taken_s = NAN, .energy_j = NAN};
         }
 }
 
@@ -190,6 +191,7 @@ static int estimate_plan(struct course *course, int study, const struct lab_plan
     }
     struct lab_plan_estimate estimate = lab_run_plan_estimate(plan, *history);
     course->found[study].expected_s = estimate.expected_s;
+    course->found[study].expected_j = estimate.energy_j;
     course->found[study].expected_bytes = estimate.disk_bytes;
     return 0;
 }
@@ -364,7 +366,7 @@ static void refine_study(struct course *course, int phase, int number) {
     study->refined = true;
     if (!extra) {
         *found = (struct lab_campaign_found){
-            .begun = true, .taken_s = NAN, .energy_j = NAN, .expected_s = NAN};
+            .begun = true, .taken_s = NAN, .energy_j = NAN, .expected_s = NAN, .expected_j = NAN};
         return;
     }
     for (int i = 0; study->words[i]; i++)

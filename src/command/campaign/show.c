@@ -8,18 +8,11 @@
 
 #define CHART_COLUMNS_MOST 100
 #define NAME_COLUMNS       30
-#define FACT_COLUMNS       30 /* runs, time, disk behind a bar */
+#define FACT_COLUMNS       36 /* runs, time, energy, disk behind a bar */
 #define BAR_COLUMNS_LEAST  10
 #define LABEL_COLUMNS      12
 
 static const char *const priority_names[] = {"high", "medium", "low"};
-
-static void add_duration(struct lab_str *text, double seconds) {
-    if (isnan(seconds))
-        lab_str_add(text, "time unknown");
-    else
-        lab_str_add_duration(text, seconds, LAB_DURATION_PARTS);
-}
 
 /* --- the schedule --- */
 
@@ -38,13 +31,36 @@ static void add_bar(double start, double end, int columns, bool unicode, struct 
     lab_str_add_repeat(out, " ", columns - until);
 }
 
+static void add_facts(const char *runs, const char *time, const char *energy, const char *disk,
+                      struct lab_str *out) {
+    lab_str_printf(out, "  %5s  %8s  %7s  %8s", runs, time, energy, disk);
+}
+
+static void add_known_facts(const struct lab_campaign_slot *slot, int runs, struct lab_str *out) {
+    LAB_AUTO(str, count);
+    LAB_AUTO(str, time);
+    LAB_AUTO(str, energy);
+    LAB_AUTO(str, disk);
+    lab_str_add_decimal(&count, runs, 0);
+    lab_str_add(&time, isnan(slot->seconds) ? "?" : "");
+    if (!isnan(slot->seconds))
+        lab_str_add_duration(&time, slot->seconds, LAB_DURATION_ROUNDED);
+    lab_str_add(&energy, isnan(slot->energy_j) ? "?" : "");
+    if (!isnan(slot->energy_j))
+        lab_str_add_si(&energy, slot->energy_j, "J");
+    lab_str_add_bytes_binary(&disk, (double)slot->bytes);
+    if (slot->dropped)
+        add_facts(count.text, "dropped", "", "", out);
+    else
+        add_facts(count.text, time.text, energy.text, disk.text, out);
+}
+
 static void add_slot(const struct gantt *gantt, const struct lab_campaign_slot *slot, int columns,
                      bool unicode, struct lab_str *out) {
     const struct course *course = gantt->course;
     const struct lab_campaign_phase *phase = &course->campaign.phases[slot->phase];
     const struct lab_campaign_found *found = &course->found[phase->first_study + slot->study];
     double whole = gantt->schedule->seconds > 0 ? gantt->schedule->seconds : 1;
-    LAB_AUTO(str, facts);
     lab_text_fit(lab_arena_printf(course->arena, "%s%s", slot->study ? "  " : "",
                                   phase->studies[slot->study].label),
                  NAME_COLUMNS - 2, unicode, out);
@@ -55,16 +71,10 @@ static void add_slot(const struct gantt *gantt, const struct lab_campaign_slot *
         add_bar(slot->start_s / whole,
                 (slot->start_s + (isnan(slot->seconds) ? 0 : slot->seconds)) / whole, columns,
                 unicode, out);
-    if (!course->studies[phase->first_study + slot->study].refined) {
-        lab_str_add(out, "  runs by what is found");
-        return;
-    }
-    lab_str_printf(&facts, "  %d run%s, ", found->planned, found->planned == 1 ? "" : "s");
-    if (slot->dropped)
-        lab_str_add(&facts, "dropped");
+    if (course->studies[phase->first_study + slot->study].refined)
+        add_known_facts(slot, found->planned, out);
     else
-        add_duration(&facts, slot->seconds);
-    lab_str_add(out, facts.text);
+        lab_str_add(out, "  runs by what is found");
 }
 
 static void draw_gantt(const void *state, struct lab_style style, struct lab_str *out) {
@@ -73,6 +83,9 @@ static void draw_gantt(const void *state, struct lab_style style, struct lab_str
     int columns = width - NAME_COLUMNS - FACT_COLUMNS;
     columns = columns < BAR_COLUMNS_LEAST ? BAR_COLUMNS_LEAST : columns;
     int phase = -1;
+    lab_str_add_repeat(out, " ", NAME_COLUMNS + columns - 2);
+    add_facts("Runs", "Time", "Energy", "Disk", out);
+    lab_str_add(out, "\n");
     for (int i = 0; i < gantt->schedule->slot_count; i++) {
         const struct lab_campaign_slot *slot = &gantt->schedule->slots[i];
         if (slot->phase != phase)
@@ -100,11 +113,37 @@ static struct lab_value *schedule_value(const struct course *course,
                           course->found[phase->first_study + slot->study].planned);
         lab_value_set_float(arena, map, "start_s", slot->start_s);
         lab_value_set_float(arena, map, "expected_s", slot->seconds);
+        lab_value_set_float(arena, map, "energy_j", slot->energy_j);
         lab_value_set_int(arena, map, "disk_bytes", slot->bytes);
         lab_value_set_bool(arena, map, "dropped", slot->dropped);
         lab_value_append(arena, list, map);
     }
     return list;
+}
+
+/* "1,812 runs in about 3 min, 1.2 MJ, 62 MiB of disk" */
+static void add_totals(const struct lab_campaign_schedule *schedule, int64_t runs,
+                       struct lab_str *text) {
+    lab_str_add_decimal(text, runs, 0);
+    lab_str_add(text, " runs");
+    if (schedule->seconds > 0) {
+        lab_str_add(text, " in about ");
+        lab_str_add_duration(text, schedule->seconds, LAB_DURATION_ROUNDED);
+    }
+    if (schedule->unknown > 0)
+        lab_str_printf(text, " (time of %d studies unknown)", schedule->unknown);
+    lab_str_add(text, ", ");
+    if (schedule->energy_j > 0)
+        lab_str_add_si(text, schedule->energy_j, "J");
+    if (schedule->energy_unknown > 0)
+        lab_str_printf(text,
+                       schedule->energy_j > 0 ? " (energy of %d studies unknown)"
+                                              : "energy unknown: no earlier run measured it",
+                       schedule->energy_unknown);
+    if (schedule->energy_j > 0 || schedule->energy_unknown > 0)
+        lab_str_add(text, ", ");
+    lab_str_add_bytes_binary(text, (double)schedule->bytes);
+    lab_str_add(text, " of disk");
 }
 
 void course_add_schedule(const struct course *course, const struct lab_campaign_schedule *schedule,
@@ -121,22 +160,14 @@ void course_add_schedule(const struct course *course, const struct lab_campaign_
     *gantt = (struct gantt){course, schedule};
     lab_doc_drawing(doc, draw_gantt, gantt);
     lab_doc_data(doc, "schedule", schedule_value(course, schedule));
-    lab_str_printf(&text, "%lld runs", (long long)runs);
-    if (schedule->seconds > 0) {
-        lab_str_add(&text, " in about ");
-        lab_str_add_duration(&text, schedule->seconds, LAB_DURATION_ROUNDED);
-    }
-    if (schedule->unknown > 0)
-        lab_str_printf(&text, "%s time of %d studies unknown", schedule->seconds > 0 ? ";" : ",",
-                       schedule->unknown);
-    lab_str_add(&text, ", ");
-    lab_str_add_bytes_binary(&text, (double)schedule->bytes);
-    lab_str_add(&text, " of disk");
+    add_totals(schedule, runs, &text);
     lab_doc_gap(doc);
     lab_doc_line(doc, "In all", "%s", text.text);
     lab_value_set_int(course->arena, totals, "runs", runs);
     lab_value_set_float(course->arena, totals, "expected_s", schedule->seconds);
     lab_value_set_int(course->arena, totals, "unknown", schedule->unknown);
+    lab_value_set_float(course->arena, totals, "energy_j",
+                        schedule->energy_unknown ? NAN : schedule->energy_j);
     lab_value_set_int(course->arena, totals, "disk_bytes", schedule->bytes);
     lab_doc_data(doc, NULL, totals);
 }

@@ -282,12 +282,17 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
               "  - {name: m, priority: medium, studies: [s]}\n");
     struct lab_campaign_found found[5];
     for (int i = 0; i < 5; i++)
-        found[i] = (struct lab_campaign_found){.expected_s = 100, .expected_bytes = 1000};
+        found[i] = (struct lab_campaign_found){.planned = 1,
+                                               .expected_s = 100,
+                                               .expected_j = i ? 7000 : NAN,
+                                               .expected_bytes = 1000};
     struct lab_campaign_schedule all = schedule(&campaign, found);
     assert_int_equal(all.slot_count, 5);
     assert_near(all.seconds, 500, 0);
     assert_near(all.slots[4].start_s, 400, 0);
     assert_int_equal(all.bytes, 5000);
+    assert_near(all.energy_j, 28000, 0);
+    assert_int_equal(all.energy_unknown, 1);
 
     static const struct {
         double budget_s;
