@@ -50,12 +50,13 @@ static void add_chart(struct lab_doc *doc, const struct lab_analysis_result *res
 
 static void add_claim_row(struct lab_doc *doc, const struct lab_claim *claim) {
     struct lab_arena *arena = lab_doc_arena(doc);
+    const char *reference = claim->reference ? claim->reference : "";
     lab_doc_cell(doc, "%s", lab_claim_subject(claim, arena));
-    lab_doc_cell(doc, "%s", claim->reference ? claim->reference : "");
-    lab_doc_cell(doc, "%s", claim->quantity ? claim->quantity : "");
     lab_doc_cell(doc, "%s", lab_claim_short(claim, arena));
     lab_doc_cell(doc, "%s", lab_claim_verdict_name(claim->verdict));
     lab_doc_figure(doc, claim->n);
+    lab_doc_cell(doc, "%s%s%s", claim->quantity ? claim->quantity : "",
+                 *reference ? ", compared with " : "", reference);
 }
 
 /* Where the question names kinds, claims of these. */
@@ -65,9 +66,9 @@ static bool is_asked(const struct lab_campaign_question *question, const struct 
 
 static void add_claims(struct lab_doc *doc, const struct course_answer *answer) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Compared with", LAB_UNIT_TEXT},
-        {NULL, "Quantity", LAB_UNIT_TEXT}, {NULL, "Effect", LAB_UNIT_TEXT},
+        {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Effect", LAB_UNIT_TEXT},
         {NULL, "Verdict", LAB_UNIT_TEXT},  {NULL, "Runs", LAB_UNIT_COUNT},
+        {NULL, "Quantity", LAB_UNIT_TEXT},
     };
     lab_doc_only(doc, PAGES);
     const struct lab_analysis_result *result = answer->result;
@@ -180,9 +181,9 @@ static void add_lines(const struct lab_advice *advice, struct lab_doc *doc) {
 
 static void add_practices(const struct course_answers *answers, struct lab_doc *doc) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "Setting or GPU", LAB_UNIT_TEXT}, {NULL, "Compared with", LAB_UNIT_TEXT},
-        {NULL, "Quantity", LAB_UNIT_TEXT},       {NULL, "Change", LAB_UNIT_TEXT},
+        {NULL, "Setting or GPU", LAB_UNIT_TEXT}, {NULL, "Change", LAB_UNIT_TEXT},
         {NULL, "Verdict", LAB_UNIT_TEXT},        {NULL, "Runs", LAB_UNIT_COUNT},
+        {NULL, "Quantity", LAB_UNIT_TEXT},
     };
     int choices = 0, lines = 0;
     lab_doc_only(doc, PAGES);
