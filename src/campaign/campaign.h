@@ -46,6 +46,7 @@ struct lab_campaign_gate { /* least shares, checked when the phase has ended; 0 
 enum lab_campaign_strategy {
     LAB_CAMPAIGN_AS_WRITTEN,
     LAB_CAMPAIGN_ELIMINATE, /* more runs of placements that are inconclusive, none of the others */
+    LAB_CAMPAIGN_BISECT,    /* a model between the two that are next to the crossover */
 };
 
 struct lab_campaign_study {
@@ -53,6 +54,9 @@ struct lab_campaign_study {
     enum lab_campaign_strategy strategy; /* what it runs follows from claims of phases before */
     const char *kind;                    /* of these */
     const struct lab_analysis *analysis;
+    int step;          /* of a bisection, which is as many studies as it has steps; 0 = the first */
+    double width;      /* it ends once a model is this near to the crossover; a share */
+    int64_t runs;      /* or its steps have so many runs */
     const char *label; /* unique in its phase and fit for a folder's name: "numa_study_2" */
 };
 
@@ -123,15 +127,33 @@ struct lab_campaign_found { /* of one study */
     int64_t expected_bytes;
 };
 
+struct lab_campaign_point { /* that claims rest on: a model on a device */
+    const char *name;       /* "gpu0_numa2_vit32x4x256" */
+    int gpu, node;
+    int patch_size, depth, heads, dim, mlp_dim;
+    double work; /* of a sample */
+};
+
 struct lab_campaign_claims { /* of one phase, its studies pooled; none before it has ended */
     struct lab_claim *const *items;
     int count;
+    const struct lab_campaign_point *points; /* those with a size */
+    int point_count;
 };
+
+struct lab_study_table;
+/* The points of these studies, for `claims`. */
+void lab_campaign_add_points(const struct lab_study_table *studies, int count,
+                             struct lab_arena *arena, struct lab_campaign_claims *claims);
 
 struct lab_campaign_known {
     const struct lab_campaign_found *studies; /* of each, in the order of the file */
     const struct lab_campaign_claims *phases; /* of each */
+    const struct lab_campaign_claims *steps;  /* of each study alone that a bisection goes by */
 };
+
+/* Whether a later study of its phase goes by the claims of this one. */
+bool lab_campaign_is_step(const struct lab_campaign *campaign, int phase, int study);
 
 /* Whether nothing of it is left to do. */
 bool lab_campaign_has_ended(const struct lab_campaign_found *found);
@@ -160,11 +182,11 @@ int lab_campaign_asked(const struct lab_campaign *campaign, int phase, struct la
                        const struct lab_analysis *const **ret_analyses);
 
 /*
- * Further words of a study that refines, from the claims of phases before; NULL = nothing is left
- * to refine. The same claims give the same words. `ret_why` says what was chosen and why.
+ * Further words of a study that refines (its number in the phase), from the claims of phases
+ * before, and of steps before; NULL = nothing is left to refine. The same claims give the same
+ * words. `ret_why` says what was chosen and why.
  */
-const char *const *lab_campaign_refine(const struct lab_campaign *campaign, int phase,
-                                       const struct lab_campaign_study *study,
+const char *const *lab_campaign_refine(const struct lab_campaign *campaign, int phase, int study,
                                        const struct lab_campaign_known *known,
                                        struct lab_arena *arena, const char **ret_why);
 

@@ -29,3 +29,17 @@ struct campaign_counts {
 };
 struct campaign_counts campaign_count(const struct lab_campaign *campaign, int phase,
                                       const struct lab_campaign_known *known);
+
+/* experiment.hardware.KEY=[0,3] of these numbers, ascending. */
+struct campaign_numbers { /* distinct, in the order in which they came */
+    int64_t *items;
+    int count;
+};
+void campaign_number_add(struct campaign_numbers *numbers, int64_t number, struct lab_arena *arena);
+const char *campaign_number_word(const char *key, struct campaign_numbers *numbers,
+                                 struct lab_arena *arena);
+
+/* bisect.c: as lab_campaign_refine, of a study that bisects. */
+const char *const *campaign_bisect(const struct lab_campaign *campaign, int phase, int study,
+                                   const struct lab_campaign_known *known, struct lab_arena *arena,
+                                   const char **ret_why);

@@ -195,18 +195,29 @@ static int find_phases(const struct lab_campaign *campaign, const struct lab_val
 
 struct refine {
     const char *refine, *claim;
-    struct lab_value *study;
+    struct lab_value *study, *width;
+    int64_t steps, runs;
 };
 
-static const char *const strategies[] = {"as_written", "eliminate", NULL};
+static const char *const strategies[] = {"as_written", "eliminate", "bisect", NULL};
+
+#define WIDTH 0.05 /* of a bisection, where none is given */
 
 const struct lab_option lab_campaign_refine_keys[] = {
     {"refine", LAB_OPTION_CHOICE, offsetof(struct refine, refine), .choices = strategies + 1,
-     .help = "more runs of placements that are inconclusive, none of the others"},
+     .help = "eliminate: more runs of placements that are inconclusive; bisect: models next to the "
+             "crossover"},
     {"claim", LAB_OPTION_STRING, offsetof(struct refine, claim),
      .help = "the kind of claims that it follows from, of phases before"},
     {"study", LAB_OPTION_VALUE, offsetof(struct refine, study),
      .help = "the words of 'gpulab run', to which the points are added"},
+    {"width", LAB_OPTION_VALUE, offsetof(struct refine, width),
+     .help = "of bisect: it ends once a model's compute time is this near to its transfer time; "
+             "5% if not given"},
+    {"steps", LAB_OPTION_INT, offsetof(struct refine, steps), .fallback = "4", .min = 1, .max = 16,
+     .help = "of bisect: most studies"},
+    {"runs", LAB_OPTION_INT, offsetof(struct refine, runs), .fallback = "200", .min = 1,
+     .max = 100000, .help = "of bisect: at most, of all steps"},
     {NULL},
 };
 
@@ -236,7 +247,7 @@ static int read_words(const struct lab_value *item, struct lab_arena *arena,
 
 /* {refine: eliminate, claim: numa.cell, study: numa_study} */
 static int read_refine(const struct lab_value *item, struct lab_arena *arena,
-                       struct lab_campaign_study *study, struct lab_err *err) {
+                       struct lab_campaign_study *study, int64_t *ret_steps, struct lab_err *err) {
     struct refine raw = {0};
     if (read_map(item, "a study", lab_campaign_refine_keys, &raw, arena, err) < 0)
         return -1;
@@ -247,6 +258,14 @@ static int read_refine(const struct lab_value *item, struct lab_arena *arena,
     study->analysis = campaign_analysis_of(raw.claim);
     if (!study->analysis)
         return lab_value_err(item, err, "no analysis makes a claim '%s'", raw.claim);
+    bool bisects = study->strategy == LAB_CAMPAIGN_BISECT;
+    if (bisects && !lab_str_equal(raw.claim, "crossover.model"))
+        return lab_value_err(item, err, "bisect goes by claim: crossover.model, not %s", raw.claim);
+    if (read_share(raw.width, "width", &study->width, err) < 0)
+        return -1;
+    study->width = raw.width ? study->width : WIDTH;
+    study->runs = raw.runs;
+    *ret_steps = bisects ? raw.steps : 1;
     return read_words(raw.study, arena, &study->words, err);
 }
 
@@ -268,17 +287,22 @@ static const char *make_label(const struct lab_campaign_study *studies, int coun
 static int read_studies(const struct lab_value *list, struct lab_arena *arena,
                         const struct lab_campaign_study **ret_studies, int *ret_count,
                         struct lab_err *err) {
-    struct lab_campaign_study *studies =
-        lab_arena_alloc(arena, (size_t)list->count + 1, sizeof *studies);
+    struct lab_campaign_study *studies = NULL;
+    int count = 0;
     for (int i = 0; i < list->count; i++) {
         bool refines = list->items[i]->type == LAB_VALUE_MAP;
-        if ((refines ? read_refine(list->items[i], arena, &studies[i], err)
-                     : read_words(list->items[i], arena, &studies[i].words, err)) < 0)
+        struct lab_campaign_study study = {0};
+        int64_t steps = 1;
+        if ((refines ? read_refine(list->items[i], arena, &study, &steps, err)
+                     : read_words(list->items[i], arena, &study.words, err)) < 0)
             return -1;
-        studies[i].label = make_label(studies, i, studies[i].words, arena);
+        for (study.step = 0; study.step < steps; study.step++) {
+            study.label = make_label(studies, count, study.words, arena);
+            LAB_ADD(studies, count, arena) = study;
+        }
     }
     *ret_studies = studies;
-    *ret_count = list->count;
+    *ret_count = count;
     return 0;
 }
 

@@ -29,19 +29,16 @@ static int find_claims(const struct lab_campaign *campaign, int phase, const cha
 
 /* --- placements --- */
 
-struct numbers { /* distinct, in the order in which they came */
-    int64_t *items;
-    int count;
-};
-
-static void add_number(struct numbers *numbers, int64_t number, struct lab_arena *arena) {
+void campaign_number_add(struct campaign_numbers *numbers, int64_t number,
+                         struct lab_arena *arena) {
     for (int i = 0; i < numbers->count; i++)
         if (numbers->items[i] == number)
             return;
     LAB_ADD(numbers->items, numbers->count, arena) = number;
 }
 
-static const char *list_word(const char *key, struct numbers *numbers, struct lab_arena *arena) {
+const char *campaign_number_word(const char *key, struct campaign_numbers *numbers,
+                                 struct lab_arena *arena) {
     LAB_AUTO(str, text);
     LAB_SORT_NUMBERS(numbers->items, numbers->count);
     for (int i = 0; i < numbers->count; i++)
@@ -51,7 +48,7 @@ static const char *list_word(const char *key, struct numbers *numbers, struct la
 
 static const char *const *eliminate(const struct lab_claim *const *claims, int count,
                                     struct lab_arena *arena, const char **ret_why) {
-    struct numbers gpus = {0}, nodes = {0};
+    struct campaign_numbers gpus = {0}, nodes = {0};
     int more = 0, open = 0;
     for (int c = 0; c < count; c++) {
         const struct lab_claim *claim = claims[c];
@@ -64,8 +61,8 @@ static const char *const *eliminate(const struct lab_claim *const *claims, int c
             int gpu, node;
             if (sscanf(claim->scope[s], "gpu%d_numa%d_", &gpu, &node) != 2)
                 continue;
-            add_number(&gpus, gpu, arena);
-            add_number(&nodes, node, arena);
+            campaign_number_add(&gpus, gpu, arena);
+            campaign_number_add(&nodes, node, arena);
         }
     }
     *ret_why = "every comparison of placements has a verdict, or would take too many runs";
@@ -73,8 +70,8 @@ static const char *const *eliminate(const struct lab_claim *const *claims, int c
         return NULL;
     more = more < REPEATS_LEAST ? REPEATS_LEAST : more;
     const char **words = lab_arena_alloc(arena, 4, sizeof *words);
-    words[0] = list_word("gpu_ids", &gpus, arena);
-    words[1] = list_word("numa_nodes", &nodes, arena);
+    words[0] = campaign_number_word("gpu_ids", &gpus, arena);
+    words[1] = campaign_number_word("numa_nodes", &nodes, arena);
     words[2] = lab_arena_printf(arena, "experiment.repeat=%d", more);
     *ret_why = lab_arena_printf(arena,
                                 "%d of %d comparisons of placements are inconclusive: %d more runs "
@@ -83,14 +80,21 @@ static const char *const *eliminate(const struct lab_claim *const *claims, int c
     return words;
 }
 
-const char *const *lab_campaign_refine(const struct lab_campaign *campaign, int phase,
-                                       const struct lab_campaign_study *study,
+bool lab_campaign_is_step(const struct lab_campaign *campaign, int phase, int study) {
+    const struct lab_campaign_phase *own = &campaign->phases[phase];
+    return study + 1 < own->study_count && own->studies[study + 1].step > 0;
+}
+
+const char *const *lab_campaign_refine(const struct lab_campaign *campaign, int phase, int study,
                                        const struct lab_campaign_known *known,
                                        struct lab_arena *arena, const char **ret_why) {
+    const struct lab_campaign_study *own = &campaign->phases[phase].studies[study];
     const struct lab_claim *const *claims;
-    int count = find_claims(campaign, phase, study->kind, known, arena, &claims);
+    int count = find_claims(campaign, phase, own->kind, known, arena, &claims);
     *ret_why = "no run before it tests this";
     if (count == 0)
         return NULL;
-    return eliminate(claims, count, arena, ret_why);
+    return own->strategy == LAB_CAMPAIGN_BISECT
+               ? campaign_bisect(campaign, phase, study, known, arena, ret_why)
+               : eliminate(claims, count, arena, ret_why);
 }

@@ -82,7 +82,8 @@ static int find_choices(const struct course *course, const struct lab_campaign_s
             if (statuses[phase].state != (round ? LAB_CAMPAIGN_READY : LAB_CAMPAIGN_RUNS))
                 continue;
             for (int s = 0; s < own->study_count; s++)
-                if (!lab_campaign_has_ended(&course->found[own->first_study + s]))
+                if (course->studies[own->first_study + s].refined &&
+                    !lab_campaign_has_ended(&course->found[own->first_study + s]))
                     LAB_ADD(choices, count, arena) = (struct choice){phase, own->first_study + s};
         }
     *ret_choices = choices;
@@ -143,14 +144,6 @@ static void say_changes(const struct course *course, const struct lab_campaign_s
                              now[p].why ? ": " : "", now[p].why ? now[p].why : "");
 }
 
-static bool has_ended(const struct course *course, int phase) {
-    const struct lab_campaign_phase *own = &course->campaign.phases[phase];
-    for (int s = 0; s < own->study_count; s++)
-        if (!lab_campaign_has_ended(&course->found[own->first_study + s]))
-            return false;
-    return true;
-}
-
 int course_run(struct course *course, bool verbose, int *ret_status, struct lab_err *err) {
     struct lab_campaign_known known = course_known(course);
     const struct lab_campaign_status *now =
@@ -162,7 +155,8 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
     for (;;) {
         struct choice *choices, choice = {0};
         struct attempt attempt = {0};
-        course_refine(course);
+        if (course_refine(course, err) < 0)
+            return -1;
         now = lab_campaign_decide(&course->campaign, &known, course->arena);
         say_changes(course, before, now);
         before = now;
@@ -176,8 +170,7 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
             return -1;
         interrupted = attempt.interrupted;
         left = !lab_campaign_has_ended(&course->found[choice.study]);
-        if (has_ended(course, choice.phase) && course_read_claims(course, choice.phase, err) < 0)
-            return -1;
+        course_forget_claims(course, choice.phase);
     }
     for (int p = 0; p < course->campaign.phase_count; p++)
         if (now[p].state == LAB_CAMPAIGN_STOPPED || now[p].state == LAB_CAMPAIGN_RUNS)

@@ -72,6 +72,9 @@ static void make_studies(struct course *course) {
     course->found = lab_arena_alloc(arena, count, sizeof *course->found);
     course->claims =
         lab_arena_alloc(arena, (size_t)campaign->phase_count + 1, sizeof *course->claims);
+    course->steps = lab_arena_alloc(arena, count, sizeof *course->steps);
+    course->is_read =
+        lab_arena_alloc(arena, (size_t)campaign->phase_count + count, sizeof *course->is_read);
     for (int p = 0, at = 0; p < campaign->phase_count; p++)
         for (int s = 0; s < campaign->phases[p].study_count; s++, at++) {
             struct course_study *study = &course->studies[at];
@@ -90,9 +93,8 @@ static void make_studies(struct course *course) {
             study->words = words ? words : lab_arena_alloc(arena, 1, sizeof *words);
             study->title = lab_arena_strdup(arena, title.text);
             study->refined = campaign->phases[p].studies[s].strategy == LAB_CAMPAIGN_AS_WRITTEN;
-            course->found[at] =
-                (struct lab_campaign_found){
-                    .expected_s = NAN, .expected_j = NAN, .taken_s = NAN, .energy_j = NAN};
+            course->found[at] = (struct lab_campaign_found){
+                .expected_s = NAN, .expected_j = NAN, .taken_s = NAN, .energy_j = NAN};
         }
 }
 
@@ -244,7 +246,7 @@ int course_count_replaced(struct course *course, int64_t *ret_runs, struct lab_e
 /* --- what is known --- */
 
 struct lab_campaign_known course_known(const struct course *course) {
-    return (struct lab_campaign_known){course->found, course->claims};
+    return (struct lab_campaign_known){course->found, course->claims, course->steps};
 }
 
 static void count_runs(struct lab_campaign_found *found, const struct lab_run *runs, int count,
@@ -316,13 +318,13 @@ const char *const *course_folders(const struct course *course, const int *phases
     return folders;
 }
 
-int course_read_claims(struct course *course, int phase, struct lab_err *err) {
-    const struct lab_analysis *const *analyses;
-    int asked = lab_campaign_asked(&course->campaign, phase, course->arena, &analyses);
+static int find_claims(struct course *course, const char *const *folders, int folder_count,
+                       const struct lab_analysis *const *analyses, int analysis_count,
+                       struct lab_campaign_claims *ret_claims, struct lab_err *err) {
+    struct lab_campaign_claims found = {0};
     struct lab_claim **claims = NULL;
-    int count = 0, folder_count;
-    const char *const *folders = course_folders(course, &phase, 1, &folder_count);
-    for (int a = 0; a < asked && folder_count > 0; a++) {
+    int count = 0;
+    for (int a = 0; a < analysis_count && folder_count > 0; a++) {
         struct lab_study_table *tables;
         struct lab_analysis_result result;
         struct lab_err ignored = LAB_ERR_INIT;
@@ -337,17 +339,58 @@ int course_read_claims(struct course *course, int phase, struct lab_err *err) {
             continue;
         for (int c = 0; c < result.claim_count; c++)
             LAB_ADD(claims, count, course->arena) = &result.claims[c];
+        lab_campaign_add_points(tables, input.study_count, course->arena, &found);
     }
-    course->claims[phase] = (struct lab_campaign_claims){claims, count};
+    found.items = claims;
+    found.count = count;
+    *ret_claims = found;
     return 0;
 }
 
-/* Whether all phases before it have ended, or won't run. */
+/* Claims of phases that have ended, and of steps of a bisection; each once. */
+static int read_claims(struct course *course, struct lab_err *err) {
+    const struct lab_campaign *campaign = &course->campaign;
+    for (int p = 0; p < campaign->phase_count; p++) {
+        const struct lab_campaign_phase *own = &campaign->phases[p];
+        const struct lab_analysis *const *analyses;
+        bool ended = true, *steps_read = course->is_read + campaign->phase_count;
+        for (int s = 0; s < own->study_count; s++) {
+            int at = own->first_study + s;
+            const char *folder = course->studies[at].folder;
+            bool own_ended = lab_campaign_has_ended(&course->found[at]);
+            ended &= own_ended;
+            if (!own_ended || steps_read[at] || !lab_campaign_is_step(campaign, p, s))
+                continue;
+            if (find_claims(course, &folder, folder != NULL, &own->studies[s].analysis, 1,
+                            &course->steps[at], err) < 0)
+                return -1;
+            steps_read[at] = true;
+        }
+        if (!ended || course->is_read[p])
+            continue;
+        int asked = lab_campaign_asked(campaign, p, course->arena, &analyses), count;
+        const char *const *folders = course_folders(course, &p, 1, &count);
+        if (find_claims(course, folders, count, analyses, asked, &course->claims[p], err) < 0)
+            return -1;
+        course->is_read[p] = true;
+    }
+    return 0;
+}
+
+void course_forget_claims(struct course *course, int phase) {
+    const struct lab_campaign_phase *own = &course->campaign.phases[phase];
+    course->is_read[phase] = false;
+    for (int s = 0; s < own->study_count; s++)
+        course->is_read[course->campaign.phase_count + own->first_study + s] = false;
+}
+
+/* Whether all phases before it have ended well, or won't run. */
 static bool is_due(const struct course *course, const struct lab_campaign_status *statuses,
                    int phase) {
     const struct lab_campaign_phase *own = &course->campaign.phases[phase];
     for (int i = 0; i < own->after_count; i++)
-        if (statuses[own->after[i]].state < LAB_CAMPAIGN_DONE)
+        if (statuses[own->after[i]].state != LAB_CAMPAIGN_DONE &&
+            statuses[own->after[i]].state != LAB_CAMPAIGN_SKIPPED)
             return false;
     return true;
 }
@@ -358,9 +401,8 @@ static void refine_study(struct course *course, int phase, int number) {
     struct lab_campaign_found *found =
         &course->found[course->campaign.phases[phase].first_study + number];
     struct lab_campaign_known known = course_known(course);
-    const char *const *extra = lab_campaign_refine(&course->campaign, phase,
-                                                   &course->campaign.phases[phase].studies[number],
-                                                   &known, course->arena, &study->why);
+    const char *const *extra =
+        lab_campaign_refine(&course->campaign, phase, number, &known, course->arena, &study->why);
     const char **words = NULL;
     int count = 0;
     study->refined = true;
@@ -378,30 +420,42 @@ static void refine_study(struct course *course, int phase, int number) {
     study->words = words;
 }
 
-void course_refine(struct course *course) {
+/* A step goes by the one before it. */
+static bool has_step_before(const struct course *course, const struct lab_campaign_phase *phase,
+                            int number) {
+    return phase->studies[number].step == 0 ||
+           lab_campaign_has_ended(&course->found[phase->first_study + number - 1]);
+}
+
+/* Those that can be refined now; whether there was one. */
+static bool refine_due(struct course *course) {
     struct lab_campaign_known known = course_known(course);
     const struct lab_campaign_status *statuses =
         lab_campaign_decide(&course->campaign, &known, course->arena);
+    bool any = false;
     for (int p = 0; p < course->campaign.phase_count; p++) {
         const struct lab_campaign_phase *phase = &course->campaign.phases[p];
         for (int s = 0; s < phase->study_count && is_due(course, statuses, p); s++)
-            if (!course->studies[phase->first_study + s].refined)
+            if (!course->studies[phase->first_study + s].refined &&
+                has_step_before(course, phase, s)) {
                 refine_study(course, p, s);
+                any = true;
+            }
     }
+    return any;
+}
+
+int course_refine(struct course *course, struct lab_err *err) {
+    do { /* one without points has ended, and others go by that */
+        if (read_claims(course, err) < 0)
+            return -1;
+    } while (refine_due(course));
+    return 0;
 }
 
 int course_read(struct course *course, struct lab_err *err) {
     for (int i = 0; i < course->campaign.study_count; i++)
         if (course_read_study(course, i, err) < 0)
             return -1;
-    for (int p = 0; p < course->campaign.phase_count; p++) {
-        const struct lab_campaign_phase *phase = &course->campaign.phases[p];
-        bool ended = true;
-        for (int s = 0; s < phase->study_count; s++)
-            ended &= lab_campaign_has_ended(&course->found[phase->first_study + s]);
-        if (ended && course_read_claims(course, p, err) < 0)
-            return -1;
-    }
-    course_refine(course);
-    return 0;
+    return course_refine(course, err);
 }

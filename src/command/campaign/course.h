@@ -45,6 +45,8 @@ struct course {
     struct course_study *studies; /* in the order of the file */
     struct lab_campaign_found *found;
     struct lab_campaign_claims *claims; /* of each phase */
+    struct lab_campaign_claims *steps;  /* of each study that a step of its phase goes by */
+    bool *is_read;                      /* claims of each phase, then of each step */
     const char *folder;                 /* NULL = none yet */
     bool resumed;
     int lock_fd;
@@ -76,15 +78,16 @@ bool course_is_folder(const char *word);
 int course_reopen(struct course *course, const char *folder, struct lab_err *err);
 void course_close(struct course *course);
 
-/* Reads what is known of each study; of ended phases, the claims that others ask about. */
+/* Reads what is known of each study; then as course_refine. */
 int course_read(struct course *course, struct lab_err *err);
 /* The same of one study that has run. */
 int course_read_study(struct course *course, int study, struct lab_err *err);
-int course_read_claims(struct course *course, int phase, struct lab_err *err);
 
-/* Gives studies that refine their points, once the phases before have ended. Those without any
- * count as ended. */
-void course_refine(struct course *course);
+/* Reads the claims of phases that have ended, and gives studies that refine their points, once the
+ * phases and steps before have ended. Those without any count as ended. */
+int course_refine(struct course *course, struct lab_err *err);
+/* Claims of this phase are to be read again: it has run. */
+void course_forget_claims(struct course *course, int phase);
 
 struct lab_campaign_known course_known(const struct course *course);
 /* campaign.json. `ended`: nothing else is to be done, its report is written: where all phases are

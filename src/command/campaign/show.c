@@ -71,10 +71,20 @@ static void add_slot(const struct gantt *gantt, const struct lab_campaign_slot *
         add_bar(slot->start_s / whole,
                 (slot->start_s + (isnan(slot->seconds) ? 0 : slot->seconds)) / whole, columns,
                 unicode, out);
+    const struct lab_campaign_study *study = &phase->studies[slot->study];
     if (course->studies[phase->first_study + slot->study].refined)
         add_known_facts(slot, found->planned, out);
+    else if (study->strategy == LAB_CAMPAIGN_BISECT)
+        lab_str_printf(out, "  at most %lld runs by what is found", (long long)study->runs);
     else
         lab_str_add(out, "  runs by what is found");
+}
+
+/* A later step of a bisection; the first one stands for all. */
+static bool is_hidden(const struct course *course, const struct lab_campaign_slot *slot) {
+    const struct lab_campaign_phase *phase = &course->campaign.phases[slot->phase];
+    return phase->studies[slot->study].step > 0 &&
+           !course->studies[phase->first_study + slot->study].refined;
 }
 
 static void draw_gantt(const void *state, struct lab_style style, struct lab_str *out) {
@@ -88,6 +98,8 @@ static void draw_gantt(const void *state, struct lab_style style, struct lab_str
     lab_str_add(out, "\n");
     for (int i = 0; i < gantt->schedule->slot_count; i++) {
         const struct lab_campaign_slot *slot = &gantt->schedule->slots[i];
+        if (is_hidden(gantt->course, slot))
+            continue;
         if (slot->phase != phase)
             lab_str_printf(out, "%s (%s)\n", gantt->course->campaign.phases[slot->phase].name,
                            priority_names[gantt->course->campaign.phases[slot->phase].priority]);
@@ -220,9 +232,13 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
     for (int p = 0; p < campaign->phase_count; p++) {
         const struct lab_campaign_phase *phase = &campaign->phases[p];
         lab_doc_line(doc, phase->name, "%s", statuses[p].why ? statuses[p].why : "");
+        const char *said = NULL;
         for (int s = 0; s < phase->study_count; s++) {
             const char *why = course->studies[phase->first_study + s].why;
-            lab_doc_line(doc, phase->name, "%s", why ? why : "");
+            if (!said || !why ||
+                !lab_str_equal(why, said)) /* steps that are left out say the same */
+                lab_doc_line(doc, phase->name, "%s", why ? why : "");
+            said = why;
         }
     }
 }

@@ -90,6 +90,13 @@ LAB_TEST(what_is_wrong_is_one_line_with_its_place) {
          "phase a refines, and no phase comes before it"},
         {A ", {name: b, after: [a], studies: [{refine: eliminate, study: s}]}]",
          "a study that refines needs refine, claim and study"},
+        {A ", {name: b, after: [a], studies: [{refine: halve, claim: numa.cell, study: s}]}]",
+         "refine=halve: must be eliminate or bisect"},
+        {A ", {name: b, after: [a], studies: [{refine: bisect, claim: numa.cell, study: s}]}]",
+         "bisect goes by claim: crossover.model, not numa.cell"},
+        {A ", {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, study: s, "
+           "width: 5}]}]",
+         "width must be a share"},
         {"title: x", "phases must be a list"},
     };
     struct lab_campaign campaign;
@@ -246,20 +253,106 @@ LAB_TEST(placements_are_refined_where_they_are_inconclusive) {
     }
     struct lab_campaign_claims found[2] = {{refs, 3}, {0}};
     struct lab_campaign_known known = {.phases = found};
-    const struct lab_campaign_study *study = &campaign.phases[1].studies[0];
     const char *why, *const *words =
-                         lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why);
+                         lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why);
     assert_string_equal(words[0], "experiment.hardware.gpu_ids=[0,3]");
     assert_string_equal(words[1], "experiment.hardware.numa_nodes=[0,1]"); /* 2 is worse */
     assert_string_equal(words[2], "experiment.repeat=3");
     assert_null(words[3]);
     assert_contains(why, "2 of 3 comparisons of placements are inconclusive");
     claims[0].needed = claims[2].needed = 60; /* runs that nobody would take */
-    assert_null(lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why));
+    assert_null(lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why));
     found[0].count = 0;
-    assert_null(lab_campaign_refine(&campaign, 1, study, &known, &test_arena, &why));
+    assert_null(lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why));
     const struct lab_analysis *const *asked;
     assert_int_equal(lab_campaign_asked(&campaign, 0, &test_arena, &asked), 1);
+}
+
+/* Claims of models, of one GPU on two NUMA nodes, as a phase or step makes them. */
+struct given_model {
+    int depth, dim;
+    double excess; /* compute time against transfer time, ± 1% */
+};
+
+static struct lab_campaign_claims claims_of(const struct given_model *models, int count) {
+    struct lab_campaign_point *points = lab_arena_alloc(&test_arena, 20, sizeof *points);
+    struct lab_claim **refs = lab_arena_alloc(&test_arena, 20, sizeof *refs);
+    for (int i = 0; i < 2 * count; i++) { /* node 2 copies slowly, and isn't what is asked about */
+        const struct given_model *model = &models[i % count];
+        const char **scope = lab_arena_alloc(&test_arena, 1, sizeof *scope);
+        *scope = lab_arena_printf(&test_arena, "gpu3_numa%d_vit32x%dx%d", i < count ? 0 : 2,
+                                  model->depth, model->dim);
+        points[i] =
+            (struct lab_campaign_point){.name = *scope,
+                                        .gpu = 3,
+                                        .node = i < count ? 0 : 2,
+                                        .patch_size = 32,
+                                        .depth = model->depth,
+                                        .heads = 8,
+                                        .dim = model->dim,
+                                        .work = 1e3 * model->depth * model->dim * model->dim};
+        refs[i] = lab_arena_alloc(&test_arena, 1, sizeof **refs);
+        *refs[i] = claim_of("crossover.model", LAB_CLAIM_YES,
+                            i < count ? model->excess : 0.5 * model->excess - 0.5, .01);
+        refs[i]->scope = scope;
+        refs[i]->scope_count = 1;
+    }
+    return (struct lab_campaign_claims){refs, 2 * count, points, 2 * count};
+}
+
+#define BISECT                                                                                     \
+    A ", {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, "                \
+      "study: numa_study, runs: 40}]}]"
+
+LAB_TEST(a_crossover_is_bisected) {
+    static const struct given_model first[] = {{2, 128, -.5}, {6, 512, 1.5}, {12, 1024, 38}};
+    struct lab_campaign campaign = given(BISECT);
+    assert_int_equal(campaign.phases[1].study_count, 4); /* steps */
+    assert_string_equal(campaign.phases[1].studies[3].label, "numa_study_4");
+    assert_true(lab_campaign_is_step(&campaign, 1, 2) && !lab_campaign_is_step(&campaign, 1, 3));
+    struct lab_campaign_found found[5] = {{.planned = 9}, {.planned = 15}, {.planned = 15}};
+    struct lab_campaign_claims phases[2] = {claims_of(first, 3), {0}}, steps[5] = {{0}};
+    struct lab_campaign_known known = {found, phases, steps};
+    const char *why, *const *words =
+                         lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why);
+    assert_string_equal(words[0], "experiment.hardware.gpu_ids=[3]");
+    assert_string_equal(words[1], "experiment.hardware.numa_nodes=[0]");
+    assert_string_equal(words[2], "experiment.repeat=5");
+    assert_string_equal(words[3], "experiment.vit_configs=["
+                                  "{patch_size:32,depth:2,heads:8,dim:128,mlp_dim:0},"
+                                  "{patch_size:32,depth:3,heads:8,dim:288,mlp_dim:0},"
+                                  "{patch_size:32,depth:6,heads:8,dim:512,mlp_dim:0}]");
+    assert_null(words[4]);
+    assert_string_equal(why, "crossover between vit32x2x128 and vit32x6x512: next is vit32x3x288");
+
+    static const struct {
+        struct given_model model; /* that the first step ran */
+        const char *why;
+    } cases[] = {
+        {{3, 288, -.2}, "crossover between vit32x3x288 and vit32x6x512: next is vit32x4x384"},
+        {{3, 288, .2}, "crossover between vit32x2x128 and vit32x3x288: next is vit32x2x224"},
+        {{3, 288, .03}, "crossover within 4.0% of vit32x3x288, 5% asked for"},
+        {{3, 288, -.03}, "crossover within 4.2% of vit32x3x288, 5% asked for"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        steps[1] = claims_of(&cases[i].model, 1);
+        words = lab_campaign_refine(&campaign, 1, 1, &known, &test_arena, &why);
+        assert_string_equal(why, cases[i].why);
+        assert_true((words != NULL) == (i < 2));
+    }
+    found[1].planned = 30; /* and 15 more are too many */
+    steps[1] = claims_of(&cases[0].model, 1);
+    assert_null(lab_campaign_refine(&campaign, 1, 1, &known, &test_arena, &why));
+    assert_contains(why, "; 40 runs are allowed, the next step would make 45");
+
+    static const struct given_model above[] = {{2, 128, .5}, {6, 512, 1.5}},
+                                    close[] = {{2, 128, -.5}, {2, 160, .5}};
+    phases[0] = claims_of(above, 2);
+    assert_null(lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why));
+    assert_string_equal(why, "no crossover between the models that were run");
+    phases[0] = claims_of(close, 2);
+    assert_null(lab_campaign_refine(&campaign, 1, 0, &known, &test_arena, &why));
+    assert_contains(why, "; no model lies between vit32x2x128 and vit32x2x160");
 }
 
 /* --- schedules --- */
@@ -282,10 +375,8 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
               "  - {name: m, priority: medium, studies: [s]}\n");
     struct lab_campaign_found found[5];
     for (int i = 0; i < 5; i++)
-        found[i] = (struct lab_campaign_found){.planned = 1,
-                                               .expected_s = 100,
-                                               .expected_j = i ? 7000 : NAN,
-                                               .expected_bytes = 1000};
+        found[i] = (struct lab_campaign_found){
+            .planned = 1, .expected_s = 100, .expected_j = i ? 7000 : NAN, .expected_bytes = 1000};
     struct lab_campaign_schedule all = schedule(&campaign, found);
     assert_int_equal(all.slot_count, 5);
     assert_near(all.seconds, 500, 0);
