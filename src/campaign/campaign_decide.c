@@ -225,7 +225,9 @@ static int refuse_budget(const struct lab_campaign *campaign, double seconds, in
     else
         lab_str_add_bytes_binary(&text, (double)bytes);
     lab_str_printf(&text, " expected, %s has ", time ? "budget.time" : "budget.disk");
-    if (time)
+    if (time && campaign->budget_s < 1)
+        lab_str_add_time(&text, campaign->budget_s);
+    else if (time)
         lab_str_add_duration(&text, campaign->budget_s, LAB_DURATION_ROUNDED);
     else
         lab_str_add_bytes_binary(&text, (double)campaign->budget_bytes);

@@ -534,8 +534,11 @@ int lab_campaign_read(const struct lab_value *tree, const char *name, struct lab
     struct budget budget = {0};
     struct risks risks = {0};
     struct lab_campaign campaign = {.name = name};
-    if (read_map(tree, "a campaign", lab_campaign_keys, &file, arena, err) < 0 ||
-        check_list(file.phases, "phases", tree, err) < 0 ||
+    if (read_map(tree, "a campaign", lab_campaign_keys, &file, arena, err) < 0)
+        return -1;
+    if (!file.phases)
+        return lab_err_set(err, LAB_ERR_USER, "campaign %s has no phases", name);
+    if (check_list(file.phases, "phases", tree, err) < 0 ||
         read_map(file.budget, "budget", lab_campaign_budget_keys, &budget, arena, err) < 0 ||
         read_map(file.risks, "risks", lab_campaign_risk_keys, &risks, arena, err) < 0 ||
         read_share(risks.failures, "failures", &campaign.failures_most, err) < 0 ||

@@ -134,8 +134,8 @@ static int report(struct course *course, const struct lab_campaign_status *statu
 static int run_campaign(struct course *course, int *ret_status, struct lab_err *err) {
     const struct campaign_config *config = course->call->config;
     bool budget = course->campaign.budget_s > 0 || course->campaign.budget_bytes > 0;
-    bool calibrate = (config->dry_run || budget) && !course->call->console->quiet &&
-                     !course->call->console->json;
+    bool shown = !course->call->console->quiet && !course->call->console->json;
+    bool calibrate = course->campaign.budget_s > 0 || (config->dry_run && shown);
     struct lab_campaign_known known = course_known(course);
     struct lab_campaign_schedule schedule;
     if (course_plan(course, config->dry_run || budget, calibrate, err) < 0)
@@ -145,7 +145,10 @@ static int run_campaign(struct course *course, int *ret_status, struct lab_err *
     if (course_open(course, config->accept_machine, err) < 0 || course_read(course, err) < 0 ||
         lab_campaign_make_schedule(&course->campaign, &known, course->arena, &schedule, err) < 0)
         return -1;
-    if (!course->call->console->quiet && !course->call->console->json)
+    if (course->campaign.budget_s > 0 && schedule.unknown > 0)
+        lab_console_note("time of %d studies unknown: budget.time doesn't count them",
+                         schedule.unknown);
+    if (shown)
         lab_console_note("%s %s", course->resumed ? "resuming" : "campaign in", course->folder);
     if (course_run(course, config->verbose, ret_status, err) < 0)
         return -1;

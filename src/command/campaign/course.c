@@ -38,8 +38,12 @@ static int compose(struct course *course, const char *name, const char *const *w
             others[other_count++] = words[i];
             continue;
         }
-        const char *word = lab_arena_printf(arena, "%.*s%s", (int)marks, words[i],
-                                            words[i] + marks + strlen(OWN_PREFIX));
+        const char *key = words[i] + marks + strlen(OWN_PREFIX);
+        /* keys that most files leave out are added; the reader knows which there are */
+        bool left_out =
+            marks == 0 && (lab_str_starts(key, "budget.") || lab_str_starts(key, "risks."));
+        const char *word = lab_arena_printf(arena, "%.*s%s", left_out ? 2 : (int)marks,
+                                            left_out ? "++" : words[i], key);
         if (lab_override_parse(word, arena, &own[own_count++], err) < 0)
             return -1;
     }
@@ -100,7 +104,7 @@ static void make_studies(struct course *course) {
 
 int course_compose(struct course *course, const char *config_dir, const char *name,
                    const char *const *words, int count, struct lab_err *err) {
-    struct lab_config config;
+    struct lab_config config = {0};
     course->config_dir = config_dir;
     course->path = lab_run_path(config_dir, course->arena);
     course->lock_fd = -1;

@@ -72,7 +72,8 @@ static void wait_for(const struct course *course, struct lab_sampler *sampler) {
         if ((heat.told && !hot) || (!heat.told && waited_ns > FIRST_NS))
             return;
         if ((double)waited_ns > campaign->wait_s * 1e9) {
-            lab_console_note("a GPU still has %.0f °C, starting all the same", hottest(&heat));
+            if (hot)
+                lab_console_note("a GPU still has %.0f °C, starting all the same", hottest(&heat));
             return;
         }
         if (hot && !said && !course->call->console->quiet)

@@ -97,7 +97,8 @@ LAB_TEST(what_is_wrong_is_one_line_with_its_place) {
         {A ", {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, study: s, "
            "width: 5}]}]",
          "width must be a share"},
-        {"title: x", "phases must be a list"},
+        {"title: x", "campaign x has no phases"},
+        {"phases: x", "phases must be a list"},
     };
     struct lab_campaign campaign;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
