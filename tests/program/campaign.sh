@@ -2,6 +2,7 @@
 # Campaigns: listed, scheduled, carried out; conditions, gates and budgets; what can't be done.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
+build_dir=$(realpath "$3")
 cd "$work" || exit 1
 export HOME=$work/home XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work/locks
 unset XDG_CONFIG_HOME
@@ -16,7 +17,8 @@ run campaign show numa_plan
 cmp -s "$source_dir/conf/campaign/numa_plan.yaml" "$work/out" || fail "$what isn't the file"
 run campaign run numa_plan $sim --dry-run --json
 expect_status 0
-json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 9 and not any(s["dropped"] for s in d["schedule"])'
+json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 13 and not any(s["dropped"] for s in d["schedule"])'
+json 'd["energy_j"] is None and all(s["energy_j"] is None for s in d["schedule"])' # no earlier run measured it
 
 run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
 expect_status 0
@@ -57,6 +59,62 @@ json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
 run campaign report "$folder" --json
 expect_status 0
 json 'd["questions"][0]["claim"]["kind"].startswith("numa.") and d["questions"][0]["claim"]["verdict"] == "yes"'
+
+# a crossover is bisected between the two models around it, until one is near enough; a step that was
+# killed is the same step again
+file cross <<END
+questions:
+  - {name: crossover, ask: 'From which size on?', analysis: crossover, phases: [a, b]}
+phases:
+  - name: a
+    studies: ['numa_study experiment.hardware.gpu_ids=[0] experiment.hardware.numa_nodes=[0] experiment.vit_configs=[{patch_size:32,depth:2,heads:4,dim:128,mlp_dim:0},{patch_size:32,depth:6,heads:8,dim:512,mlp_dim:0}]']
+  - {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, study: numa_study}]}
+END
+(GPULAB_FAILPOINT=after-commit:30 "$gpulab" campaign run cross $sim --config-dir conf --quiet) >/dev/null 2>&1
+run campaign run cross $sim --config-dir conf --quiet
+expect_status 0
+expect_out '^ +b +crossover between vit32x2x128 and vit32x6x512: next is vit32x3x224'
+expect_out '^ +b +crossover between vit32x3x224 and vit32x6x512: next is vit32x4x320'
+expect_out '^ +b +crossover within [0-4]\.[0-9]% of vit32x4x320, 5% asked for'
+expect_out 'crossover at 5[0-9][0-9] MFLOP/sample .*' # 619 between the first two models
+run campaign run cross $sim --config-dir conf --quiet --dry-run
+expect_out '^ +numa_study +█ +at most 200 runs by what is found'
+
+# a hot GPU is waited for, and a busy one: others go first
+if [ -e "$build_dir/fake/libnvidia-ml.so.1" ]; then
+    file hot <<END
+risks: {temperature: 80, wait: 1min}
+phases: [{name: a, studies: [[test_matrix, 'experiment.command="true"', repeat=1]]}]
+END
+    while IFS='|' read -r degrees wait message; do
+        env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; temperature=60,$degrees" "$gpulab" campaign run \
+            hot device=cpu --config-dir conf "campaign.risks.wait=$wait" >"$work/out" 2>"$work/err" ||
+            fail "hot: $(cat "$work/err")"
+        expect_err "$message"
+        expect_out '^ +a +medium +done +1'
+    done <<'END'
+90@0:70@0.5|1min|waiting until all GPUs are below 80 °C: one has 90 °C
+90|100ms|a GPU still has 90 °C, starting all the same
+END
+fi
+file busy <<END
+phases:
+  - {name: a, priority: high, studies: [[test_matrix, 'experiment.command="true"', repeat=1, device=cpu]]}
+  - {name: b, studies: ['$small repeat=1 $sim']}
+END
+mkdir -p "$GPULAB_LOCK_DIR"
+exec 9>"$GPULAB_LOCK_DIR/gpulab-cpu:0.lock"
+flock 9
+"$gpulab" campaign run busy --config-dir conf >"$work/out" 2>"$work/err" 9>&- &
+busy=$!
+for ((i = 0; i < 300; i++)); do
+    grep -q 'waiting for cpu:0' "$work/err" && break
+    sleep 0.1
+done
+exec 9>&-
+wait $busy || fail "busy: $(cat "$work/err")"
+[ "$(grep -o 'phase [ab]:\|another study goes first\|waiting for cpu:0' "$work/err" | tr '\n' ' ')" = \
+    'phase a: another study goes first phase b: phase a: waiting for cpu:0 ' ] || fail "busy: $(cat "$work/err")"
 
 # packed, it can be looked at and run elsewhere
 run campaign pack "$folder" -o packed.tar.gz --json
@@ -131,8 +189,15 @@ file poor <<END
 budget: {disk: 1KiB}
 phases: [{name: a, studies: ['$small']}]
 END
-while IFS='|' read -r name message; do
-    run campaign run "$name" $sim --config-dir conf --quiet
+file hasty <<END
+phases: [{name: a, studies: ['$small']}]
+END
+file undecidable <<END
+phases: [{name: a, studies: ['$small']}, {name: b, after: [a], when: numa.penalty >, studies: ['$small']}]
+END
+while IFS='|' read -r words message; do
+    # shellcheck disable=SC2086 # words
+    run campaign run $words $sim --config-dir conf --quiet
     expect_status 2
     expect_one_line
     expect_err "$message"
@@ -140,12 +205,15 @@ done <<'END'
 cycle|phases wait for each other: a after b after a
 nostudy|there is no study 'quikc_test' \(did you mean 'quick_test'
 poor|the budget is too small for the first phase, a: .* expected, budget.disk has 1.00 KiB
+hasty campaign.budget.time=1ms|the budget is too small for the first phase, a: .* expected, budget.time has 1.00 ms
+hasty campaign.budget.tiem=1s|unknown key 'tiem'; did you mean 'time'
+undecidable|condition 'numa.penalty >': a number, such as 5%, expected
 numa_plam|there is no campaign 'numa_plam' \(did you mean 'numa_plan'
 END
 echo 'phases: [{name: a, studies: ["-m"]}]' >conf/campaign/flag.yaml # as `gpulab run -m`: the default study
 run campaign run flag $sim --config-dir conf --quiet --dry-run
 expect_status 0
-expect_out 'In all +240 runs'
+expect_out '240 runs'
 run campaign fly small
 expect_status 2
 expect_one_line
