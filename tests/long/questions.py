@@ -4,12 +4,14 @@ sim:l40s-10, over many seeds. The truth is what the same study answers on the sa
 noise. Of each answer's first claim the interval must hold the truth in at least 90 of 100.
 
     questions.py GPULAB SOURCE_DIR [--seeds N] [--first SEED] [--question NAME]
-    questions.py GPULAB SOURCE_DIR --campaign numa_plan [--seeds N] [--first SEED]
+    questions.py GPULAB SOURCE_DIR --campaign numa_plan [--seeds N] [--first SEED] [--jobs N]
 
 With --campaign, a campaign asks them: all of its phases run for each seed, and the claim that answers each
-question in its report is compared.
+question in its report is compared. --jobs N carries out N seeds at once; the machine is simulated, so that
+they don't disturb each other.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import secrets
@@ -76,12 +78,17 @@ def judge(counts, name, seed, claim, truths):
 
 def ask_campaign(words, still, folder):
     counts = {}
-    truth = answers(words.program, words.campaign, f"sim:{still}", 0, folder)
-    for seed in range(words.first, words.first + words.seeds):
-        found = answers(words.program, words.campaign, "sim:l40s-10", seed, folder)
-        for name, (claim, _) in found.items():
-            judge(counts, name, seed, claim, truth[name][1])
-        print(f"seed {seed} done", flush=True)
+    def ask(device, seed):
+        return answers(words.program, words.campaign, device, seed, folder)
+
+    with concurrent.futures.ThreadPoolExecutor(words.jobs) as pool:
+        truth = pool.submit(ask, f"sim:{still}", 0)
+        seeds = {pool.submit(ask, "sim:l40s-10", seed): seed
+                 for seed in range(words.first, words.first + words.seeds)}
+        for done in concurrent.futures.as_completed(seeds):
+            for name, (claim, _) in done.result().items():
+                judge(counts, name, seeds[done], claim, truth.result()[name][1])
+            print(f"seed {seeds[done]} done", flush=True)
     return counts
 
 
@@ -117,6 +124,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=secrets.randbelow(1_000_000))
     parser.add_argument("--campaign")
+    parser.add_argument("--jobs", type=int, default=1, help="seeds at once, with --campaign")
     parser.add_argument("--question", choices=QUESTIONS, action="append")
     words = parser.parse_args()
     machine = pathlib.Path(words.source) / "conf/machine/l40s-10.yaml"
