@@ -200,6 +200,15 @@ static int check_tuning(const struct lab_device *device, const struct lab_launch
     return lab_tuning_check(tunable, &place, launch, &launch->tuning, err);
 }
 
+int lab_copy_peer(struct lab_stream *stream, struct lab_device *to_device, void *to,
+                  const void *from, size_t size_bytes, struct lab_err *err) {
+    const struct lab_device *device = stream->device;
+    if (!device->ops->copy_peer || device->ops != to_device->ops)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s has no direct copies to %s",
+                           device->ref.name, to_device->ref.name);
+    return device->ops->copy_peer(stream, to_device, to, from, size_bytes, err);
+}
+
 int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
     struct lab_device *device = stream->device;
     struct lab_launch complete = *launch;

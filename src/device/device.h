@@ -189,6 +189,13 @@ double lab_stream_core_rate(struct lab_stream *stream, int64_t duration_ns);
 int lab_copy(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
              enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
 
+/*
+ * Copies from memory of the stream's device to that of another one of its backend, directly.
+ * LAB_ERR_UNSUPPORTED where the two can't reach each other, or the backend has no such copies.
+ */
+int lab_copy_peer(struct lab_stream *stream, struct lab_device *to_device, void *to,
+                  const void *from, size_t size_bytes, struct lab_err *err);
+
 /* Checks and completes the launch, lowers a fused op that the backend lacks, and enqueues it. */
 int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 
@@ -281,6 +288,7 @@ struct lab_sum_kind; /* device/sum.h */
 struct lab_tunable;  /* device/tunable.h */
 struct lab_tunable_place;
 struct lab_device_identity;
+struct lab_health; /* device/health.h */
 
 struct lab_backend {
     const char *name;
@@ -305,6 +313,10 @@ struct lab_backend {
     /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
     int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
                     struct lab_device_identity *ret_identity, struct lab_err *err);
+    /* optional: as lab_device_health (health.h), of this backend's members; NULL = nothing is known
+     */
+    int (*health)(const struct lab_machine *machine, const struct lab_device_list *devices,
+                  struct lab_arena *arena, struct lab_health *ret_health, struct lab_err *err);
     /* optional: ways to sum over several of its devices, NULL-terminated (sum.h); NULL = through
      * host memory alone */
     const struct lab_sum_kind *const *sums;
@@ -361,6 +373,9 @@ struct lab_device_ops {
     int (*stream_sync)(struct lab_stream *stream, struct lab_err *err);
     int (*copy)(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
                 enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
+    int (*copy_peer)(struct lab_stream *stream, struct lab_device *to_device, void *to,
+                     const void *from, size_t size_bytes,
+                     struct lab_err *err); /* optional: unsupported */
     /* `launch` is completed and its op supported; copied if needed later */
     int (*launch)(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
     bool (*supports)(const struct lab_device *device, enum lab_op_id op,

@@ -107,6 +107,7 @@ enum { /* lab_cu_result: those that we tell apart */
        LAB_CU_NOT_READY = 600,
        LAB_CU_ILLEGAL_ADDRESS = 700,
        LAB_CU_LAUNCH_TIMEOUT = 702,
+       LAB_CU_PEER_ALREADY_ENABLED = 704,
        LAB_CU_HARDWARE_STACK = 714,
        LAB_CU_ILLEGAL_INSTRUCTION = 715,
        LAB_CU_MISALIGNED_ADDRESS = 716,
@@ -182,6 +183,7 @@ enum { /* of tensor maps */
 #define LAB_CUDA_ESSENTIAL  "no CUDA device can be used"
 #define LAB_CUDA_SLICES     "GPUs can't be cut into slices (cuda:0/4)"
 #define LAB_CUDA_GRAPHS     "commands can't be kept in graphs (compile_model=true)"
+#define LAB_CUDA_PEERS      "copies between GPUs aren't measured (gpulab check)"
 #define LAB_CUDA_TENSOR_MAP "kernels that load tiles by TMA can't run"
 #define LAB_CUDA_OCCUPANCY  "kernels aren't sized by how many blocks fit on a multiprocessor"
 
@@ -234,6 +236,12 @@ enum { /* of tensor maps */
       (lab_cu_pointer to, lab_cu_pointer from, size_t size_bytes, lab_cu_stream stream))           \
     X(cuMemcpyAsync, , 4000, LAB_CUDA_ESSENTIAL,                                                   \
       (lab_cu_pointer to, lab_cu_pointer from, size_t size_bytes, lab_cu_stream stream))           \
+    X(cuDeviceCanAccessPeer, , 4000, LAB_CUDA_PEERS,                                               \
+      (int *ret_can, lab_cu_device device, lab_cu_device peer))                                    \
+    X(cuCtxEnablePeerAccess, , 4000, LAB_CUDA_PEERS, (lab_cu_context peer, unsigned flags))        \
+    X(cuMemcpyPeerAsync, , 4000, LAB_CUDA_PEERS,                                                   \
+      (lab_cu_pointer to, lab_cu_context to_context, lab_cu_pointer from,                          \
+       lab_cu_context from_context, size_t size_bytes, lab_cu_stream stream))                      \
     X(cuMemsetD8Async, , 3020, LAB_CUDA_ESSENTIAL,                                                 \
       (lab_cu_pointer to, unsigned char value, size_t count, lab_cu_stream stream))                \
     X(cuStreamCreateWithPriority, , 5050, LAB_CUDA_ESSENTIAL,                                      \

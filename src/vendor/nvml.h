@@ -224,6 +224,24 @@ struct lab_nvml_event { /* nvmlEventData_t */
     unsigned gpu_instance, compute_instance;
 };
 
+#define LAB_NVML_FABRIC_V2 0x02000024u
+
+enum { /* nvmlGpuFabricState_t */
+       LAB_NVML_FABRIC_NOT_SUPPORTED = 0,
+       LAB_NVML_FABRIC_NOT_STARTED = 1,
+       LAB_NVML_FABRIC_IN_PROGRESS = 2,
+       LAB_NVML_FABRIC_COMPLETED = 3,
+};
+
+struct lab_nvml_fabric { /* nvmlGpuFabricInfo_v2_t */
+    unsigned version;
+    unsigned char cluster_uuid[16];
+    lab_nvml_result status; /* of the registration, once it is completed */
+    unsigned clique;
+    unsigned char state;
+    unsigned health_mask; /* the two lowest bits: 1 = degraded bandwidth */
+};
+
 /* --- functions --- */
 
 #define LAB_NVML_ESSENTIAL "GPUs are found through /proc alone: neither their size nor MIG is known"
@@ -244,6 +262,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
 #define LAB_NVML_SHARES    "how much each process uses a GPU is unknown"
 #define LAB_NVML_MINOR     "which of /dev/nvidia* a GPU is"
 #define LAB_NVML_NODE      "NUMA nodes of GPUs are known from PCI alone"
+#define LAB_NVML_CHECK     "gpulab check leaves tests of a GPU's state out"
 #define LAB_NVML_AGAIN     "a lost GPU isn't found again"
 
 #define LAB_NVML_PROCESS_LIST (lab_nvml_device device, unsigned *count, void *ret_items)
@@ -342,6 +361,21 @@ struct lab_nvml_event { /* nvmlEventData_t */
     X(nvmlDeviceGetMPSComputeRunningProcesses_v3, LAB_NVML_MPS, LAB_NVML_PROCESS_LIST)             \
     X(nvmlDeviceGetMPSComputeRunningProcesses_v2, LAB_NVML_MPS, LAB_NVML_PROCESS_LIST)             \
     X(nvmlDeviceGetMPSComputeRunningProcesses, LAB_NVML_MPS, LAB_NVML_PROCESS_LIST)                \
+    X(nvmlDeviceGetMaxPcieLinkGeneration, LAB_NVML_CHECK,                                          \
+      (lab_nvml_device device, unsigned *ret_generation))                                          \
+    X(nvmlDeviceGetMaxPcieLinkWidth, LAB_NVML_CHECK,                                               \
+      (lab_nvml_device device, unsigned *ret_width))                                               \
+    X(nvmlDeviceGetPersistenceMode, LAB_NVML_CHECK, (lab_nvml_device device, unsigned *ret_on))    \
+    X(nvmlDeviceGetEccMode, LAB_NVML_CHECK,                                                        \
+      (lab_nvml_device device, unsigned *ret_current, unsigned *ret_pending))                      \
+    X(nvmlDeviceGetPowerManagementDefaultLimit, LAB_NVML_CHECK,                                    \
+      (lab_nvml_device device, unsigned *ret_mw))                                                  \
+    X(nvmlDeviceGetMaxClockInfo, LAB_NVML_CHECK,                                                   \
+      (lab_nvml_device device, int clock, unsigned *ret_mhz))                                      \
+    X(nvmlDeviceGetNvLinkState, LAB_NVML_CHECK,                                                    \
+      (lab_nvml_device device, unsigned link, unsigned *ret_active))                               \
+    X(nvmlDeviceGetGpuFabricInfoV, LAB_NVML_CHECK,                                                 \
+      (lab_nvml_device device, struct lab_nvml_fabric * fabric))                                   \
     X(nvmlDeviceGetProcessUtilization, LAB_NVML_SHARES,                                            \
       (lab_nvml_device device, struct lab_nvml_process_use * ret_items, unsigned *count,           \
        unsigned long long since_us))

@@ -28,6 +28,9 @@
  *   gpm                              1 or 0: has it GPM
  *   pcie_tx, pcie_rx, nvlink_tx, nvlink_rx   MiB/s, of GPM and of the byte counters
  *   pcie_gen, pcie_width, links      the PCIe link, and the number of NVLinks
+ *   pcie_gen_max, pcie_width_max     what the link could do; links_active of the NVLinks
+ *   persistence, ecc                 1 or 0: is the mode on; power_default W, sm_clock_max MHz
+ *   fabric, clique                   state of the registration (3 = completed), number
  *   replays, ecc_corrected, ecc_uncorrected, rows_corrected, rows_uncorrected, rows_pending,
  *   rows_failed                      counts
  *   held_power, held_sync, held_thermal, held_hw_thermal, held_brake   % of the time; `reasons`
@@ -129,6 +132,15 @@ FAKE_EXPORT int lab_fake_nvml_misuse(void); /* calls with handles of an ended se
     X(held_thermal, 0)                                                                             \
     X(held_hw_thermal, 0)                                                                          \
     X(held_brake, 0)                                                                               \
+    X(pcie_gen_max, 5)                                                                             \
+    X(pcie_width_max, 16)                                                                          \
+    X(persistence, 1)                                                                              \
+    X(ecc, 1)                                                                                      \
+    X(power_default, 700)                                                                          \
+    X(sm_clock_max, 1980)                                                                          \
+    X(links_active, 18)                                                                            \
+    X(fabric, 3)                                                                                   \
+    X(clique, 0)                                                                                   \
     X(node, 0)
 
 enum fake_key {

@@ -120,6 +120,27 @@ lab_cu_result cuMemcpyAsync(lab_cu_pointer to, lab_cu_pointer from, size_t size_
     return copy(stream, to, from, size_bytes);
 }
 
+lab_cu_result cuDeviceCanAccessPeer(int *ret_can, lab_cu_device device, lab_cu_device peer) {
+    FAKE_BEGIN(cuDeviceCanAccessPeer);
+    *ret_can = device != peer;
+    return 0;
+}
+
+lab_cu_result cuCtxEnablePeerAccess(lab_cu_context peer, unsigned flags) {
+    FAKE_BEGIN_IN_CONTEXT(cuCtxEnablePeerAccess);
+    return flags || peer == fake_current ? FAKE_INVALID_VALUE : 0;
+}
+
+lab_cu_result cuMemcpyPeerAsync(lab_cu_pointer to, lab_cu_context to_context, lab_cu_pointer from,
+                                lab_cu_context from_context, size_t size_bytes,
+                                lab_cu_stream stream) {
+    FAKE_BEGIN_IN_CONTEXT(cuMemcpyPeerAsync);
+    if (to_context == from_context || !fake_is_device(to, size_bytes) ||
+        !fake_is_device(from, size_bytes))
+        return FAKE_INVALID_VALUE;
+    return copy(stream, to, from, size_bytes);
+}
+
 static lab_cu_result set(lab_cu_stream stream, lab_cu_pointer to, unsigned value, unsigned width,
                          size_t size_bytes) {
     if (!fake_is_device(to, size_bytes))

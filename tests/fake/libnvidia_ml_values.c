@@ -137,6 +137,50 @@ ONE_VALUE(nvmlDeviceGetEnforcedPowerLimit, power_limit, 1000)
 ONE_VALUE(nvmlDeviceGetFanSpeed, fan, 1)
 ONE_VALUE(nvmlDeviceGetCurrPcieLinkGeneration, pcie_gen, 1)
 ONE_VALUE(nvmlDeviceGetCurrPcieLinkWidth, pcie_width, 1)
+ONE_VALUE(nvmlDeviceGetMaxPcieLinkGeneration, pcie_gen_max, 1)
+ONE_VALUE(nvmlDeviceGetMaxPcieLinkWidth, pcie_width_max, 1)
+ONE_VALUE(nvmlDeviceGetPersistenceMode, persistence, 1)
+ONE_VALUE(nvmlDeviceGetPowerManagementDefaultLimit, power_default, 1000)
+
+lab_nvml_result nvmlDeviceGetEccMode(lab_nvml_device device, unsigned *ret_current,
+                                     unsigned *ret_pending) {
+    BEGIN_ON(nvmlDeviceGetEccMode, device);
+    int code = fake_unsigned(device->gpu, FAKE_ecc, 1, ret_current);
+    *ret_pending = *ret_current;
+    return code;
+}
+
+lab_nvml_result nvmlDeviceGetMaxClockInfo(lab_nvml_device device, int clock, unsigned *ret_mhz) {
+    BEGIN_ON(nvmlDeviceGetMaxClockInfo, device);
+    return fake_unsigned(device->gpu,
+                         clock == LAB_NVML_CLOCK_MEMORY ? FAKE_memory_clock : FAKE_sm_clock_max, 1,
+                         ret_mhz);
+}
+
+lab_nvml_result nvmlDeviceGetNvLinkState(lab_nvml_device device, unsigned link,
+                                         unsigned *ret_active) {
+    unsigned links = 0, active = 0;
+    BEGIN_ON(nvmlDeviceGetNvLinkState, device);
+    int code = fake_unsigned(device->gpu, FAKE_links, 1, &links);
+    if (code || link >= links)
+        return code ? code : LAB_NVML_INVALID_ARGUMENT;
+    code = fake_unsigned(device->gpu, FAKE_links_active, 1, &active);
+    *ret_active = link < active;
+    return code;
+}
+
+lab_nvml_result nvmlDeviceGetGpuFabricInfoV(lab_nvml_device device,
+                                            struct lab_nvml_fabric *fabric) {
+    unsigned state = 0;
+    BEGIN_ON(nvmlDeviceGetGpuFabricInfoV, device);
+    if (fabric->version != LAB_NVML_FABRIC_V2)
+        return LAB_NVML_VERSION_MISMATCH;
+    int code = fake_unsigned(device->gpu, FAKE_fabric, 1, &state);
+    fabric->state = (unsigned char)state;
+    fabric->status = LAB_NVML_SUCCESS;
+    fabric->health_mask = 0;
+    return code ? code : fake_unsigned(device->gpu, FAKE_clique, 1, &fabric->clique);
+}
 
 #define VIDEO_VALUE(function, key)                                                                 \
     lab_nvml_result function(lab_nvml_device device, unsigned *ret_percent,                        \

@@ -46,6 +46,7 @@ const struct lab_device_ops cuda_device_ops = {
     .stream_close = cuda_stream_close,
     .stream_sync = cuda_stream_sync,
     .copy = cuda_copy,
+    .copy_peer = cuda_copy_peer,
     .launch = launch,
     .supports = supports,
     .prepare = prepare,
@@ -74,5 +75,6 @@ const struct lab_backend lab_backend_cuda = {
     .lacks = cuda_lacks,
     .tunable = cuda_tunable,
     .identity = cuda_identity,
+    .health = cuda_health,
     .sums = cuda_sums,
 };

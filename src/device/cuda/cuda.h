@@ -195,6 +195,8 @@ const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
 /* Without CUDA: by NVML, or by the kernel module's files where that is missing. */
 int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                   struct lab_device_identity *ret_identity, struct lab_err *err);
+int cuda_health(const struct lab_machine *machine, const struct lab_device_list *devices,
+                struct lab_arena *arena, struct lab_health *ret_health, struct lab_err *err);
 double cuda_clock_mhz(struct lab_device *device); /* of the multiprocessors */
 double cuda_power_w(struct lab_device *device);
 
@@ -218,6 +220,8 @@ int cuda_stream_open(struct lab_device *device, enum lab_stream_kind kind,
                      struct lab_stream **ret_stream, struct lab_err *err);
 void cuda_stream_close(struct lab_stream *stream);
 int cuda_stream_sync(struct lab_stream *stream, struct lab_err *err);
+int cuda_copy_peer(struct lab_stream *stream, struct lab_device *to_device, void *to,
+                   const void *from, size_t size_bytes, struct lab_err *err);
 int cuda_copy(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
               enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
 /* A stream of the device's context, a slice's on its own multiprocessors. */

@@ -62,6 +62,29 @@ int cuda_stream_sync(struct lab_stream *base, struct lab_err *err) {
     return cuda_anchor_refresh(device, err);
 }
 
+int cuda_copy_peer(struct lab_stream *base, struct lab_device *to_base, void *to, const void *from,
+                   size_t size_bytes, struct lab_err *err) {
+    struct cuda_device *device = (struct cuda_device *)base->device;
+    const struct cuda_device *peer = (const struct cuda_device *)to_base;
+    const struct lab_cuda *cuda = device->cuda;
+    int can = 0;
+    if (!cuda->cuDeviceCanAccessPeer || !cuda->cuCtxEnablePeerAccess || !cuda->cuMemcpyPeerAsync)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "the driver has no copies between GPUs");
+    if (cuda_enter(device, err) ||
+        cuda_check(cuda->cuDeviceCanAccessPeer(&can, device->ordinal, peer->ordinal),
+                   "cuDeviceCanAccessPeer", err))
+        return -1;
+    if (!can)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "the driver offers no direct access");
+    lab_cu_result result = cuda->cuCtxEnablePeerAccess(peer->context, 0);
+    if (result != LAB_CU_PEER_ALREADY_ENABLED && cuda_check(result, "cuCtxEnablePeerAccess", err))
+        return -1;
+    return cuda_check(cuda->cuMemcpyPeerAsync((lab_cu_pointer)(uintptr_t)to, peer->context,
+                                              (lab_cu_pointer)(uintptr_t)from, device->context,
+                                              size_bytes, ((struct cuda_stream *)base)->handle),
+                      "cuMemcpyPeerAsync", err);
+}
+
 int cuda_copy(struct lab_stream *base, void *to, const void *from, size_t size_bytes,
               enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err) {
     struct cuda_device *device = (struct cuda_device *)base->device;

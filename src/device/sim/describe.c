@@ -98,6 +98,8 @@ static const struct lab_option model_keys[] = {
     NUMBER("slot_gb_s", sim_model, slot_gb_s, .fallback = NULL),
     NUMBER("slot_us", sim_model, slot_us, .fallback = "1.2"),
     NUMBER("pageable_gb_s", sim_model, pageable_gb_s, .fallback = "6"),
+    NUMBER("nvlink_gb_s", sim_model, nvlink_gb_s, .fallback = "0"),
+    COUNT("nvlinks", sim_model, nvlinks, 0, 64, .fallback = "0"),
     NUMBER("clock_mhz", sim_model, clock_mhz, .fallback = NULL),
     NUMBER("clock_min_mhz", sim_model, clock_min_mhz, .fallback = "300"),
     ELSEWHERE("power"),
@@ -157,6 +159,11 @@ static const struct lab_option effect_keys[] = {
     ELSEWHERE("slow_gpu"),
     ELSEWHERE("neighbour"),
     ELSEWHERE("drift"),
+    ELSEWHERE("link"),
+    ELSEWHERE("power_cap"),
+    ELSEWHERE("dead_nvlink"),
+    ELSEWHERE("errors"),
+    ELSEWHERE("wrong_node"),
     COUNT("unbound_node", sim_machine, unbound_node, -1, 1023, .fallback = "-1"),
     {NULL},
 };
@@ -539,7 +546,7 @@ static int read_chance(const struct sim_reader *reader, const struct lab_value *
                    check_unbound(reader, effects) < 0 || read_remotes(reader, effects) < 0 ||
                    read_slow(reader, effects, "slow_gpu", slow_keys) < 0 ||
                    read_slow(reader, effects, "drift", drift_keys) < 0 ||
-                   read_neighbour(reader, effects) < 0
+                   read_neighbour(reader, effects) < 0 || sim_read_faults(reader, effects) < 0
                ? -1
                : 0;
 }

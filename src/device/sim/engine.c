@@ -92,6 +92,17 @@ static void start_launch(struct sim_stream *stream, const struct sim_command *co
     device->computing++;
 }
 
+/* Over NVLink where both have it and it carries anything, else over both slots. */
+static double peer_bytes_per_s(const struct sim_machine *machine, int from, int to) {
+    const struct sim_gpu *a = &machine->gpus[from], *b = &machine->gpus[to];
+    double nvlink = fmin(a->model->nvlink_gb_s, b->model->nvlink_gb_s);
+    bool dead = (a->fault.dead >> (unsigned)to & 1) || (b->fault.dead >> (unsigned)from & 1);
+    return 1e9 * (nvlink > 0 && !dead
+                      ? nvlink
+                      : fmin(machine->links[sim_slot_link(machine, from)].bandwidth_gb_s,
+                             machine->links[sim_slot_link(machine, to)].bandwidth_gb_s));
+}
+
 /* Which way, and over which links; on the device alone, or on the host alone, over none but
  * memory. */
 static void route_copy(struct sim_stream *stream, const struct sim_command *command) {
@@ -104,7 +115,10 @@ static void route_copy(struct sim_stream *stream, const struct sim_command *comm
     stream->flow = (struct sim_flow){.route = &stream->route,
                                      .most_bytes_per_s =
                                          pageable ? 1e9 * model->pageable_gb_s : (double)INFINITY};
-    if (stream->to_device && stream->from_device) { /* read and written */
+    if (command->copy.peer) {
+        stream->flow.most_bytes_per_s =
+            peer_bytes_per_s(machine, device->unit, command->copy.peer - 1);
+    } else if (stream->to_device && stream->from_device) { /* read and written */
         stream->flow.most_bytes_per_s = 0.5e9 * model->memory_gb_s;
     } else if (stream->to_device || stream->from_device) {
         sim_route(machine, command->copy.node, device->unit, stream->to_device, &stream->route);

@@ -49,6 +49,14 @@ static void add_bridge(struct lab_pci *pci, int id, const char *name) {
     pci->bridge_names[pci->bridge_count++] = name;
 }
 
+/* As the firmware has it, which may be wrong. */
+int sim_shown_node(const struct sim_machine *machine, const struct sim_gpu *gpu) {
+    for (int i = 0; i < machine->node_count; i++)
+        if (machine->nodes[i].number == gpu->fault.node)
+            return i;
+    return gpu->node;
+}
+
 /* GPUs in the order of their numbers are so by address, as CUDA counts them. */
 static void show_gpus(const struct sim_machine *from, struct lab_arena *arena,
                       struct lab_machine *to) {
@@ -62,7 +70,7 @@ static void show_gpus(const struct sim_machine *from, struct lab_arena *arena,
                                 .vendor = "NVIDIA Corporation",
                                 .name = gpu->model->name,
                                 .os_name = "",
-                                .node = gpu->node,
+                                .node = sim_shown_node(from, gpu),
                                 .link_gbs = gpu->model->slot_gb_s};
         snprintf(pci->address, sizeof pci->address, "0000:%02x:00.0",
                  (unsigned char)(FIRST_BUS + i));

@@ -34,7 +34,7 @@ static void add(const struct sim_machine *machine, int unit, struct lab_arena *a
         .physical = name,
         .unit = unit,
         .slices = 1,
-        .node = (int)machine->nodes[gpu->node].number,
+        .node = (int)machine->nodes[sim_shown_node(machine, gpu)].number,
         .memory_bytes = (int64_t)(gpu->model->memory_gb * BYTES_GB),
         .simulated = true,
         .machine = machine->shown,

@@ -113,6 +113,7 @@ static const struct lab_device_ops device_ops = {
     .stream_close = sim_stream_close,
     .stream_sync = sim_stream_sync,
     .copy = sim_copy,
+    .copy_peer = sim_copy_peer,
     .launch = sim_launch,
     .supports = sim_supports,
     .event_open = sim_event_open,
@@ -192,5 +193,6 @@ const struct lab_backend lab_backend_sim = {
     .rank = -1,
     .select = sim_select,
     .open = sim_open,
+    .health = sim_health,
     .why_together = sim_why_together,
 };

@@ -9,7 +9,7 @@
  *   power.c     power, heat and clocks               sample.c    what a sampler would have seen
  *   stream.c    commands, copies, launches           event.c     marks in streams
  *   graph.c     commands kept and replayed           memory.c    buffers without content
- *   framework.c the host's part of a training step
+ *   framework.c the host's part of a training step   faults.c  what a health check looks for
  *
  * How it works. Nothing is computed and nothing is copied: a command is priced. A world is one
  * machine for the length of one run: its GPUs that are in use, its links, its chance. A host is a
@@ -80,9 +80,21 @@ struct sim_model { /* of a GPU */
     double capture_us, first_us;              /* for each node of a captured graph; for the first
                                                 launch of each operation */
     double slot_gb_s, slot_us, pageable_gb_s; /* its own place on the bus */
+    double nvlink_gb_s;                       /* to each other GPU that has them; 0 = it has none */
+    int64_t nvlinks;
     double clock_mhz, clock_min_mhz;
     struct sim_power power;
     struct sim_heat heat;
+};
+
+struct sim_fault {             /* planted: of one GPU, as `gpulab check` looks for it */
+    int64_t width, generation; /* of its PCIe link; 0 = as the model has it */
+    int64_t node;              /* number of the NUMA node that it claims; -1 = its own */
+    double limit_w;            /* its power cap; 0 = none */
+    double default_limit_w;    /* the model's own limit, where it is capped */
+    uint64_t dead;             /* bit n: NVLink to GPU n shows active, and carries nothing */
+    int64_t xid;               /* in the kernel log; 0 = none */
+    int64_t ecc_corrected, ecc_uncorrected, rows_pending, rows_failed;
 };
 
 struct sim_gpu {
@@ -92,6 +104,7 @@ struct sim_gpu {
     /* planted */
     double slow_compute, slow_copy; /* 0.05 = takes 5 % longer */
     double drift_per_minute;
+    struct sim_fault fault;
 };
 
 struct sim_pair {
@@ -155,6 +168,14 @@ int sim_find(const char *name, struct lab_arena *arena, const char **ret_text, s
 /* All in the arena. Errors are "file:line: …". */
 int sim_describe(const char *name, const char *text, size_t length, const char *origin,
                  struct lab_arena *arena, struct sim_machine **ret_machine, struct lab_err *err);
+/* What is planted for `gpulab check`: the effects' lists link, power_cap, dead_nvlink, errors and
+ * wrong_node (faults.c). After GPUs and their slots. */
+struct sim_reader;
+int sim_read_faults(const struct sim_reader *reader, const struct lab_value *effects);
+int sim_health(const struct lab_machine *here, const struct lab_device_list *devices,
+               struct lab_arena *arena, struct lab_health *ret_health, struct lab_err *err);
+
+int sim_shown_node(const struct sim_machine *machine, const struct sim_gpu *gpu); /* index */
 struct lab_machine *sim_show(const struct sim_machine *machine, struct lab_arena *arena);
 
 /* --- routes --- */
@@ -250,6 +271,7 @@ struct sim_command {
         struct {
             double bytes;
             int node; /* index of the host's side */
+            int peer; /* 1 + the GPU that it goes to; 0 = none */
             enum lab_memory_kind to_kind, from_kind;
         } copy;
         struct {
@@ -426,6 +448,8 @@ int sim_stream_sync(struct lab_stream *stream, struct lab_err *err);
 void sim_stream_settle(struct sim_device *device);
 int sim_copy(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
              enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
+int sim_copy_peer(struct lab_stream *stream, struct lab_device *to_device, void *to,
+                  const void *from, size_t size_bytes, struct lab_err *err);
 int sim_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 /* A place behind the stream's last command, or in the graph that is being captured. */
 struct sim_command *sim_stream_add(struct sim_stream *stream, enum sim_command_kind kind);

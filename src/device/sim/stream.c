@@ -67,6 +67,24 @@ int sim_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
     return 0;
 }
 
+/* Priced on the sender's side: the receiver's memory must be there, its time doesn't move. */
+int sim_copy_peer(struct lab_stream *base, struct lab_device *to_base, void *to, const void *from,
+                  size_t size_bytes, struct lab_err *err) {
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_device *device = stream->device, *peer = (struct sim_device *)to_base;
+    if (sim_memory_check(peer, to, size_bytes, LAB_MEMORY_DEVICE, "the copy's target", NULL, err) <
+            0 ||
+        sim_memory_check(device, from, size_bytes, LAB_MEMORY_DEVICE, "the copy's source", NULL,
+                         err) < 0)
+        return -1;
+    spend(stream, device->gpu->model->copy_us);
+    struct sim_command *command = sim_stream_add(stream, SIM_COPY);
+    command->copy.bytes = (double)size_bytes;
+    command->copy.to_kind = command->copy.from_kind = LAB_MEMORY_DEVICE;
+    command->copy.peer = 1 + peer->unit;
+    return 0;
+}
+
 static int check_tensors(const struct sim_device *device, const struct lab_launch *launch,
                          struct lab_err *err) {
     const struct lab_op *op = lab_op_get(launch->op);

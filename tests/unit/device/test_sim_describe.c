@@ -23,7 +23,7 @@ static void expect_refusal(const char *selector, const char *words) {
 LAB_TEST(shipped_machines_are_sound) {
     const char *const *names, *const *titles;
     lab_device_define(NULL, NULL);
-    assert_int_equal(lab_device_definitions(&sim_arena, &names, &titles), 4);
+    assert_int_equal(lab_device_definitions(&sim_arena, &names, &titles), 5);
     expect_count("sim:dgx-h100", 8);
     expect_count("sim:g5.12xlarge", 4);
     expect_count("sim:l40s-10", 10);
@@ -47,7 +47,7 @@ LAB_TEST(selectors_name_all_or_one) {
     expect_refusal("sim:", "sim:MACHINE:NUMBER");
     expect_refusal("sim:toy:3", "toy has 3 GPUs, so the last is sim:toy:2");
     expect_refusal("sim:l40s", "did you mean 'l40s-10'?");
-    expect_refusal("sim:l40s", "there are dgx-h100, g5.12xlarge, l40s-10 and rtx4070tis-2");
+    expect_refusal("sim:l40s", "there are dgx-h100, g5.12xlarge, h200-8, l40s-10 and rtx4070tis-2");
     expect_refusal("sim:/no/such.yaml", "/no/such.yaml");
     expect_refusal("sim:toy:0,sim:toy", "sim:toy:0 is named twice");
 }
