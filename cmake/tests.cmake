@@ -211,3 +211,13 @@ add_test(NAME campaign_kills COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/camp
          $<TARGET_FILE:gpulab>)
 set_tests_properties(questions campaign_questions campaign_kills PROPERTIES TIMEOUT 3600 LABELS long
                      ENVIRONMENT "${test_environment}")
+
+# What `gpulab check` finds on simulated machines, and how often it is wrong: a sample in every build. All of it
+# writes the tables of docs/CHECK.md: build/check_detect docs/CHECK.md
+add_executable(check_detect ${CMAKE_SOURCE_DIR}/tests/long/check/detect.c)
+target_link_libraries(check_detect PRIVATE lab)
+target_compile_definitions(check_detect PRIVATE GPULAB_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+add_test(NAME check_detect_sample COMMAND check_detect --sample)
+add_test(NAME check_detect COMMAND check_detect)
+set_tests_properties(check_detect_sample PROPERTIES TIMEOUT 300 ENVIRONMENT "${test_environment}")
+set_tests_properties(check_detect PROPERTIES TIMEOUT 7200 LABELS long ENVIRONMENT "${test_environment}")

@@ -66,7 +66,7 @@ struct lab_health {
     int fabric_manager;          /* 1 = it runs, 0 = it doesn't */
     struct lab_gpu_health *gpus; /* in the order of the devices asked for */
     int gpu_count;
-    int gpus_on_bus; /* that the machine has, asked for or not */
+    int gpus_on_bus; /* that the machine has, asked for or not; 0 = some may be hidden from here */
 };
 
 /*

@@ -260,18 +260,21 @@ static const char *module_version(struct lab_arena *arena) {
     return NULL;
 }
 
+/* Of a container processes and GPUs of the host are out of sight; a host has an init. */
+static bool sees_host(struct lab_arena *arena) {
+    const char *init = process_name(1, arena);
+    return lab_str_equal(init, "systemd") || lab_str_equal(init, "init");
+}
+
 static int fabric_manager_runs(struct lab_arena *arena) {
     const char *const *names = lab_walk_names("/proc", arena);
-    int processes = 0;
     for (int i = 0; names[i]; i++) {
         if (strspn(names[i], "0123456789") != strlen(names[i]))
             continue;
-        processes++;
         if (lab_str_starts(process_name(strtoll(names[i], NULL, 10), arena), "nv-fabricmanage"))
             return 1;
     }
-    /* in a container its process is out of sight */
-    return processes > 50 ? 0 : LAB_HEALTH_UNKNOWN;
+    return sees_host(arena) ? 0 : LAB_HEALTH_UNKNOWN;
 }
 
 int cuda_health(const struct lab_machine *machine, const struct lab_device_list *devices,
@@ -291,7 +294,8 @@ int cuda_health(const struct lab_machine *machine, const struct lab_device_list 
     lab_nvml_leave();
     health.module = module_version(arena);
     health.fabric_manager = fabric_manager_runs(arena);
-    for (int i = 0; i < machine->pci_count; i++)
+    bool all = sees_host(arena) && !getenv("CUDA_VISIBLE_DEVICES");
+    for (int i = 0; all && i < machine->pci_count; i++)
         health.gpus_on_bus +=
             machine->pci[i].vendor_id == NVIDIA && lab_pci_is_gpu(&machine->pci[i]);
     lab_health_read_xids("/dev/kmsg", arena, &health);

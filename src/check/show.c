@@ -1,0 +1,250 @@
+/*
+ * show.c: a check's findings for people, for programs, and for node-exporter: measured, expected
+ * and verdict of each test.
+ */
+#include "check/check_internal.h"
+
+#include "base/list.h"
+#include "doc/doc.h"
+
+#include <string.h>
+
+/* --- values in words --- */
+
+static const char *in_unit(double value, const struct lab_check_test *test,
+                           struct lab_arena *arena) {
+    return isnan(value) ? "" : lab_arena_printf(arena, "%.4g %s", value, test->unit);
+}
+
+static const char *measured_text(const struct lab_check_finding *finding, struct lab_arena *arena) {
+    return finding->found ? finding->found : in_unit(finding->measured, finding->test, arena);
+}
+
+static const char *expected_text(const struct lab_check_finding *finding, struct lab_arena *arena) {
+    if (finding->wanted)
+        return finding->wanted;
+    if (isnan(finding->expected))
+        return "";
+    return lab_arena_printf(arena, "%.4g (≥ %.4g)", finding->expected, finding->least);
+}
+
+/* --- a finding as a map, and back --- */
+
+static void set_number(struct lab_arena *arena, struct lab_value *map, const char *key,
+                       double value) {
+    lab_value_set(arena, map, key,
+                  isnan(value) ? lab_value_null(arena) : lab_value_float(arena, value));
+}
+
+static void set_text(struct lab_arena *arena, struct lab_value *map, const char *key,
+                     const char *text) {
+    lab_value_set(arena, map, key, text ? lab_value_string(arena, text) : lab_value_null(arena));
+}
+
+struct lab_value *lab_check_finding_value(const struct lab_check_finding *finding,
+                                          struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "test", finding->test->name);
+    lab_value_set_string(arena, map, "subject", finding->subject);
+    lab_value_set_int(arena, map, "level", finding->test->level);
+    lab_value_set_string(arena, map, "verdict", lab_check_verdicts[finding->verdict]);
+    lab_value_set_bool(arena, map, "broken", finding->verdict == LAB_CHECK_BROKEN);
+    lab_value_set_string(arena, map, "severity", lab_check_severities[finding->severity]);
+    set_number(arena, map, "measured", finding->measured);
+    set_number(arena, map, "expected", finding->expected);
+    set_number(arena, map, "least", finding->least);
+    set_text(arena, map, "unit", finding->test->unit);
+    set_text(arena, map, "found", finding->found);
+    set_text(arena, map, "wanted", finding->wanted);
+    set_text(arena, map, "reason", finding->reason);
+    set_text(arena, map, "key", finding->key);
+    lab_value_set_int(arena, map, "tries", finding->tries);
+    return map;
+}
+
+int lab_check_finding_read(const struct lab_value *map, struct lab_arena *arena,
+                           struct lab_check_finding *ret_finding) {
+    const struct lab_check_test *test =
+        lab_check_test_find(lab_value_get_text(map, "test", ""), NULL);
+    int verdict = lab_str_find(lab_value_get_text(map, "verdict", ""), lab_check_verdicts);
+    int severity = lab_str_find(lab_value_get_text(map, "severity", ""), lab_check_severities);
+    if (!test || verdict < 0 || severity < 0)
+        return -1;
+    if (lab_value_get_bool(map, "broken"))
+        verdict = LAB_CHECK_BROKEN;
+    const char *texts[5];
+    static const char *const keys[5] = {"subject", "found", "wanted", "reason", "key"};
+    for (int i = 0; i < 5; i++) {
+        const char *text = lab_value_get_text(map, keys[i], NULL);
+        texts[i] = text ? lab_arena_strdup(arena, text) : NULL;
+    }
+    *ret_finding = (struct lab_check_finding){.test = test,
+                                              .subject = texts[0] ? texts[0] : "",
+                                              .gpu = -1,
+                                              .peer = -1,
+                                              .node = -1,
+                                              .measured = lab_value_get_number(map, "measured"),
+                                              .expected = lab_value_get_number(map, "expected"),
+                                              .least = lab_value_get_number(map, "least"),
+                                              .found = texts[1],
+                                              .wanted = texts[2],
+                                              .reason = texts[3],
+                                              .key = texts[4],
+                                              .verdict = (enum lab_check_verdict)verdict,
+                                              .severity = (enum lab_check_severity)severity,
+                                              .tries = (int)lab_value_get_int(map, "tries", 1)};
+    return 0;
+}
+
+/* --- for people --- */
+
+static const struct lab_doc_column columns[] = {
+    {"test", "Test", .align = LAB_ALIGN_WHOLE},
+    {"subject", "Subject", .align = LAB_ALIGN_WHOLE},
+    {"measured", "Measured"},
+    {"expected", "Expected"},
+    {"verdict", "Verdict", .align = LAB_ALIGN_WHOLE},
+};
+
+static void add_row(struct lab_doc *doc, const struct lab_check_finding *finding,
+                    const char *subject) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    lab_doc_cell(doc, "%s", finding->test->name);
+    lab_doc_cell(doc, "%s", subject);
+    lab_doc_cell(doc, "%s", measured_text(finding, arena));
+    lab_doc_cell(doc, "%s", expected_text(finding, arena));
+    lab_doc_cell(doc, "%s", lab_check_verdicts[finding->verdict]);
+}
+
+/* Findings of one test that end alike are one row: how many, and from where to where. */
+static bool joins(const struct lab_check_finding *a, const struct lab_check_finding *b) {
+    return a->test == b->test && a->verdict == b->verdict && a->verdict != LAB_CHECK_FAIL &&
+           lab_str_equal(a->key, b->key) && lab_str_equal(a->wanted, b->wanted) &&
+           (a->verdict == LAB_CHECK_PASS || lab_str_equal(a->reason, b->reason));
+}
+
+/* Whether an earlier finding's row speaks for this one too. */
+static bool is_told(const struct lab_check_result *result, int index) {
+    for (int i = 0; i < index; i++)
+        if (joins(&result->findings[i], &result->findings[index]))
+            return true;
+    return false;
+}
+
+static void add_joined(struct lab_doc *doc, const struct lab_check_result *result, int first) {
+    const struct lab_check_finding *finding = &result->findings[first];
+    struct lab_arena *arena = lab_doc_arena(doc);
+    struct lab_check_finding row = *finding;
+    double high = finding->measured;
+    int count = 0;
+    bool alike = true;
+    for (int i = first; i < result->count; i++) {
+        const struct lab_check_finding *other = &result->findings[i];
+        if (i > first && !joins(finding, other))
+            continue;
+        count++;
+        row.measured = fmin(row.measured, other->measured);
+        high = fmax(high, other->measured);
+        alike &= lab_str_equal(other->found, finding->found);
+    }
+    if (count > 1 && !isnan(high))
+        row.found = lab_arena_printf(arena, "%.4g to %.4g %s", row.measured, high, row.test->unit);
+    else if (!alike)
+        row.found = "as expected";
+    add_row(doc, &row, count > 1 ? lab_arena_printf(arena, "%d alike", count) : finding->subject);
+}
+
+static void add_people(struct lab_doc *doc, const struct lab_check_result *result) {
+    lab_doc_only(doc, LAB_DOC_PEOPLE);
+    for (int i = 0; i < result->count; i++) {
+        const struct lab_check_finding *finding = &result->findings[i];
+        if (finding->verdict == LAB_CHECK_FAIL)
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s: %s: %s (%d of %d tries)",
+                         lab_check_severities[finding->severity], finding->subject,
+                         finding->test->name, finding->reason, finding->tries, finding->tries);
+    }
+    lab_doc_gap(doc);
+    lab_doc_rows(doc, NULL, "Tests", columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < result->count; i++)
+        if (!is_told(result, i))
+            add_joined(doc, result, i);
+    lab_doc_gap(doc);
+    for (int i = 0; i < result->count; i++)
+        if (result->findings[i].verdict >= LAB_CHECK_SKIPPED && !is_told(result, i))
+            lab_doc_text(doc, LAB_DOC_ITEM, "%s skipped: %s", result->findings[i].test->name,
+                         result->findings[i].reason);
+    lab_doc_only(doc, LAB_DOC_ALL);
+}
+
+struct lab_doc *lab_check_doc(const struct lab_check_result *result, enum lab_check_severity least,
+                              struct lab_arena *arena) {
+    struct lab_doc *doc = lab_doc_open("Check", arena);
+    const char *reason = lab_check_reason(result, least, arena);
+    int status = lab_check_status(result, least);
+    lab_doc_set_simulated(doc, result->simulated);
+    lab_doc_text(doc, LAB_DOC_ANSWER, "%s", reason);
+    lab_doc_data(doc, "status", lab_value_int(arena, status));
+    lab_doc_data(doc, "healthy", lab_value_bool(arena, status == 0));
+    lab_doc_data(doc, "reason", lab_value_string(arena, reason));
+    lab_doc_data(doc, "level", lab_value_int(arena, result->level));
+    lab_doc_data(doc, "gpu", lab_value_string(arena, result->gpu_name));
+    lab_doc_data(doc, "gpus", lab_value_int(arena, result->gpu_count));
+    if (result->driver)
+        lab_doc_data(doc, "driver", lab_value_string(arena, result->driver));
+    lab_doc_data(doc, "duration_s", lab_value_float(arena, result->duration_s));
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < result->count; i++)
+        lab_value_append(arena, list, lab_check_finding_value(&result->findings[i], arena));
+    lab_doc_data(doc, "findings", list);
+    add_people(doc, result);
+    return doc;
+}
+
+/* --- node-exporter --- */
+
+/* A label's value, whatever is in it. */
+static void add_label(struct lab_str *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            lab_str_add(out, "\\");
+        lab_str_add_bytes(out, *text == '\n' ? " " : text, 1);
+    }
+}
+
+static void add_head(struct lab_str *out, const char *name, const char *help) {
+    lab_str_printf(out, "# HELP gpulab_check_%s %s\n# TYPE gpulab_check_%s gauge\n", name, help,
+                   name);
+}
+
+static void add_sample(struct lab_str *out, const char *name,
+                       const struct lab_check_finding *finding, double value) {
+    lab_str_printf(out, "gpulab_check_%s{test=\"%s\",severity=\"%s\",subject=\"", name,
+                   finding->test->name, lab_check_severities[finding->severity]);
+    add_label(out, finding->subject);
+    lab_str_add(out, "\"");
+    if (finding->test->unit && !lab_str_equal(name, "verdict"))
+        lab_str_printf(out, ",unit=\"%s\"", finding->test->unit);
+    lab_str_printf(out, "} %.9g\n", value);
+}
+
+void lab_check_write_textfile(const struct lab_check_result *result, enum lab_check_severity least,
+                              int64_t wall_s, struct lab_str *out) {
+    add_head(out, "status", "0 healthy, 1 failure, 2 not checked.");
+    lab_str_printf(out, "gpulab_check_status{level=\"%d\"} %d\n", result->level,
+                   lab_check_status(result, least));
+    add_head(out, "time_seconds", "When the check ended, since 1970.");
+    lab_str_printf(out, "gpulab_check_time_seconds %lld\n", (long long)wall_s);
+    add_head(out, "duration_seconds", "How long it took.");
+    lab_str_printf(out, "gpulab_check_duration_seconds %.3f\n", result->duration_s);
+    add_head(out, "verdict", "0 pass, 1 fail, 2 skipped, 3 skipped after an error.");
+    for (int i = 0; i < result->count; i++)
+        add_sample(out, "verdict", &result->findings[i], result->findings[i].verdict);
+    add_head(out, "measured", "Measured rate.");
+    for (int i = 0; i < result->count; i++)
+        if (!isnan(result->findings[i].measured))
+            add_sample(out, "measured", &result->findings[i], result->findings[i].measured);
+    add_head(out, "least", "Lowest rate that passes.");
+    for (int i = 0; i < result->count; i++)
+        if (!isnan(result->findings[i].least))
+            add_sample(out, "least", &result->findings[i], result->findings[i].least);
+}

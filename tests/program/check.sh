@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# check: its exit status, the one line for a prolog, files, a driver that hangs, and what users do wrong.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+build_dir=$(realpath "$3")
+cd "$work" || exit 1
+export HOME=$work XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
+
+one_line() { # what a prolog reads
+    [ "$(wc -l <"$work/out")" = 1 ] || fail "$what: not one line: $(cat "$work/out")"
+    [ "$(wc -m <"$work/out")" -le 121 ] || fail "$what: over 120 characters"
+}
+
+# a healthy machine: 0; the page, metrics and JSON agree
+run check --level 2 --device sim:h200-8 --textfile check.prom --output check.html --json
+expect_status 0
+json 'd["healthy"] and d["status"] == 0 and d["gpus"] == 8 and len(d["reason"]) <= 120'
+json 'all(f["verdict"] == "PASS" or f["reason"] for f in d["findings"])'
+json 'len([f for f in d["findings"] if f["test"] == "p2p" and f["measured"] > 300]) == 56'
+grep -q '^gpulab_check_status{level="2"} 0$' check.prom || fail "metrics: $(head -5 check.prom)"
+grep -q 'simulated' check.html || fail 'the page does not say that it is simulated'
+
+# a fault: 1, and the line names it
+{ cat "$source_dir/conf/machine/h200-8.yaml" && echo '  link: [{gpu: 3, width: 8}]'; } >narrow.yaml
+run check --quiet --device sim:./narrow.yaml
+expect_status 1
+one_line
+expect_out '^isolate: GPU 3: pcie_width: PCIe link has 8 of 16 lanes$'
+{ cat "$source_dir/conf/machine/h200-8.yaml" && echo '  power_cap: [{gpu: 3, limit_w: 500}]'; } >capped.yaml
+run check --quiet --fail-on reset --device sim:./capped.yaml
+expect_status 0
+run check --device sim:./capped.yaml
+expect_status 1
+expect_out '^ +power_limit +GPU 3 +500 W +700 W +FAIL'
+
+# a fleet: learnt twice into one file, then compared with
+run check --level 2 --only gemm,hbm --learn fleet.yaml --device sim:h200-8 --quiet
+expect_status 0
+run check --level 2 --only gemm --learn fleet.yaml --seed 3 --device sim:h200-8 --quiet
+expect_status 0
+run check --level 2 --only gemm,gpu_count --against fleet.yaml --device sim:h200-8:0 --json
+expect_status 0
+json '[(f["test"], f["verdict"]) for f in d["findings"]] == [("gpu_count", "SKIPPED"), ("gemm", "PASS")]'
+run check --level 2 --only gemm --learn narrow.prom --device sim:none
+expect_status 2
+[ ! -e narrow.prom ] || fail 'a file was made'
+
+# given a driver (tests/fake), the tests of its GPUs are another process, whose end is waited for within the limit
+export LD_LIBRARY_PATH=$build_dir/fake
+GPULAB_FAKE_NVML='gpus=2; pcie_width=16,8; fabric=0' run check --quiet
+expect_status 1
+expect_out '^isolate: GPU 1: pcie_width'
+GPULAB_FAKE_NVML='gpus=2; fabric=0' run check --json
+expect_status 0
+json 'd["driver"] == "580.00" and [f["verdict"] for f in d["findings"] if f["test"] == "answers"] == ["PASS"] * 2'
+for call in nvmlInit_v2 nvmlDeviceGetNvLinkState; do
+    begun=$SECONDS
+    GPULAB_FAKE_NVML="gpus=2; hang=$call:90" run check --quiet --limit 1s
+    expect_status 2
+    one_line
+    expect_out "^not checked: the driver didn't answer within the limit of 1 s$"
+    [ $((SECONDS - begun)) -le 10 ] || fail "$call: the limit was not kept"
+done
+unset LD_LIBRARY_PATH
+
+# no GPU, and mistakes: 2, one line each
+refuse() { # refuse PATTERN ARGS...
+    pattern=$1
+    shift
+    run check "$@"
+    expect_status 2
+    expect_one_line
+    expect_err "$pattern"
+}
+[ -e /proc/driver/nvidia ] || refuse 'not checked: no GPU to check: '
+refuse 'must be 1 to 3' --level 4
+refuse "did you mean 'gemm'" --level 2 --only gem --device sim:h200-8
+refuse 'it is a test of level 2: add --level 2' --only gemm --device sim:h200-8
+refuse 'no such file|No such file' --against none.yaml --device sim:h200-8
+refuse 'add --level 2' --learn x.yaml --device sim:h200-8
+refuse "isn't a whole GPU" --device cpu
+refuse 'has to end in' --output x.xyz --device sim:h200-8
+echo 'model: X' >x.yaml && echo 'values: {gem: 1}' >>x.yaml
+refuse 'x.yaml:2: ' --against x.yaml --device sim:h200-8
+
+if command -v shellcheck >/dev/null; then
+    shellcheck "$source_dir"/examples/check/*.sh || fail 'shellcheck of the examples'
+fi
+# the prolog as Slurm would call it
+printf '#!/bin/sh\nexec %s "$@" --device sim:%s/narrow.yaml\n' "$gpulab" "$work" >fake-gpulab && chmod +x fake-gpulab
+GPULAB=$work/fake-gpulab SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-prolog.sh" 2>prolog.err &&
+    fail 'the prolog let a failed host pass'
+grep -q 'isolate: GPU 3: pcie_width' prolog.err || fail "prolog: $(cat prolog.err)"
+finish
