@@ -331,7 +331,12 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
     if (metric->count == 0) {
         result->action = DIVERGED;
     } else if (metric->best) {
-        result->action = lab_arena_printf(arena, "Use %s", metric->best);
+        const struct lab_value *command =
+            lab_value_get(metric->values[0].setting->point.runs[0]->options, "command");
+        bool numbered =
+            command && command->type == LAB_VALUE_STRING && strstr(command->string, "{repeat}");
+        result->action = lab_arena_printf(arena, "Use %s%s", metric->best,
+                                          numbered ? " (the line is that of repeat 0)" : "");
         result->command = metrics_command(metric->values[0].setting, arena);
     } else {
         result->action = metrics_choice(metric, arena);

@@ -10,7 +10,9 @@
  * blocks: whatever drifts from block to block, or hits the points of a block alike, cancels out,
  * and runs of one block needn't be independent of each other. Blocks in which a point has no run
  * are left out; where fewer than two are whole, or less than half, the runs of each point count by
- * themselves (Welch). With one run a point there is an effect and no interval.
+ * themselves (Welch). Of two blocks the variance is no less than the points' own runs give: a mean
+ * can't be firm by chance while its parts are open. With one run a point there is an effect and no
+ * interval.
  */
 #pragma once
 
