@@ -115,10 +115,11 @@ static const char *factor(double share, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
-/* Whether per cent would have four digits: in the effect or its interval. */
+/* Whether per cent would have four digits: in the effect, or in an interval above 0. */
 static bool is_factor(const struct lab_claim *claim) {
     return !claim->difference &&
-           (claim->effect >= LAB_CHANGE_FACTOR || claim->high >= LAB_CHANGE_FACTOR);
+           (claim->effect >= LAB_CHANGE_FACTOR ||
+            (claim->high >= LAB_CHANGE_FACTOR && (claim->low > 0 || isnan(claim->low))));
 }
 
 static const char *rounded_up(double share, struct lab_arena *arena) {
@@ -133,8 +134,16 @@ static const char *amount(const struct lab_claim *claim, struct lab_arena *arena
                             claim->difference);
 }
 
-/* Ends in the direction of the effect: of "lower", how much lower at least and at most; an end on
- * the other side has a minus. */
+/* "85.0% lower", "109% higher"; "more than 900% higher" */
+static const char *end_words(const struct lab_claim *claim, double end, struct lab_arena *arena) {
+    bool time = lab_str_equal(claim->quantity, "time"), far = end >= LAB_CHANGE_FACTOR;
+    return lab_arena_printf(arena, "%s%s%% %s", far ? "more than " : "",
+                            percent(far ? LAB_CHANGE_FACTOR : end, arena),
+                            end < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher"));
+}
+
+/* Ends in the direction of the effect: of "lower", how much lower at least and at most. Of an
+ * interval with 0 in it each end has its own: "85.0% lower to 109% higher". */
 static const char *interval(const struct lab_claim *claim, struct lab_arena *arena) {
     double least = claim->effect < 0 ? -claim->high : claim->low,
            most = claim->effect < 0 ? -claim->low : claim->high, level = 100 * claim->confidence;
@@ -144,8 +153,12 @@ static const char *interval(const struct lab_claim *claim, struct lab_arena *are
     if (claim->difference)
         return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", level, least < 0 ? "−" : "",
                                 fabs(least), most);
-    return lab_arena_printf(arena, "%.0f%% CI [%s%s, %s]%%", level, least < 0 ? "−" : "",
-                            percent(least, arena), percent(most, arena));
+    if (least < 0)
+        return lab_arena_printf(arena, "%.0f%% CI: %s to %s", level,
+                                end_words(claim, claim->low, arena),
+                                end_words(claim, claim->high, arena));
+    return lab_arena_printf(arena, "%.0f%% CI [%s, %s]%%", level, percent(least, arena),
+                            percent(most, arena));
 }
 
 static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -250,6 +263,8 @@ const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *aren
         return claim->reason;
     if (wanted > LAB_CLAIM_RUNS_MOST)
         return "too noisy here: quiet the machine";
+    if (claim->n == 2)
+        return lab_arena_printf(arena, "2 runs hardly show the spread: run %d per point", wanted);
     if (wanted == claim->needed)
         return lab_arena_printf(arena, "%d runs per point detect %g%% (80%% power)", wanted,
                                 100 * LAB_CLAIM_DETECT);
@@ -287,6 +302,8 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
             rounded_up(claim->bound, arena), claim->quantity, lab_claim_within(subject, arena),
             lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
+        if (claim->n <= 2) /* so few runs say it themselves */
+            next = "";
         return lab_arena_printf(arena, "Inconclusive: %s%s%s",
                                 comparison(claim, lab_claim_within(subject, arena), arena),
                                 *next ? "; " : "", next);
@@ -313,7 +330,9 @@ const char *lab_claim_effect(const struct lab_claim *claim, struct lab_arena *ar
                        factor(claim->low, arena), factor(claim->high, arena));
     else
         lab_str_add_change(&text, claim->effect);
-    if (!is_factor(claim) && !isnan(claim->low))
+    if (!is_factor(claim) && claim->high >= LAB_CHANGE_FACTOR)
+        lab_str_printf(&text, " [%.1f, > %.0f]", tenths(claim->low), 100.0 * LAB_CHANGE_FACTOR);
+    else if (!is_factor(claim) && !isnan(claim->low))
         lab_str_printf(&text, " [%.1f, %.1f]", tenths(claim->low), tenths(claim->high));
     return lab_arena_strdup(arena, text.text);
 }

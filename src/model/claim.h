@@ -87,8 +87,8 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  * One sentence, without full stop:
  *   NUMA node 2, GPU 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs each)
  *   No difference larger than 0.8% in throughput between NUMA node 2 and NUMA node 0 (5 runs each)
- *   Inconclusive: NUMA node 2: 0.5% higher throughput than NUMA node 0 (95% CI [−2.0, 3.0]%, 3 runs
- *     each); 9 runs per point detect 2% (80% power)
+ *   Inconclusive: NUMA node 2: 0.5% higher throughput than NUMA node 0 (95% CI: 2.0% lower to 3.0%
+ *     higher, 3 runs each); 9 runs per point detect 2% (80% power)
  *   GPU: throughput 31.2× that of CPU (95% CI [28.9, 33.7]×, 5 runs each)
  *   NUMA node 3: not tested
  *   adam: 12.4 higher reward than sgd (95% CI [8.1, 16.7], 3 runs each)
@@ -107,8 +107,8 @@ const char *lab_claim_within(const char *name, struct lab_arena *arena);
  * nobody runs that many, or its interval excludes 0. 0 = unknown. */
 int lab_claim_runs(const struct lab_claim *claim);
 /* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "… an effect this
- * large …", "too noisy here: quiet the machine"; its reason, where it has one; "" = unknown, or it
- * isn't inconclusive. */
+ * large …", "2 runs hardly show the spread: run 5 per point", "too noisy here: …"; its
+ * reason, where it has one; "" = unknown, or not inconclusive. */
 const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *arena);
 
 /* Whether it is inconclusive although its own interval excludes no effect: the verdict is
