@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool is_of(const struct lab_break_even *even, const char *model) {
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
                                        struct lab_arena *arena) {
     int tested = 0, outside = 0, devices = gangs->pool_count > 0 ? gangs->pools[0].devices : 0;
-    const struct lab_break_even *found = NULL, *open = NULL;
+    const struct lab_break_even *found = NULL;
     for (int i = 0; i < gangs->break_even_count; i++) {
         const struct lab_break_even *even = &gangs->break_even[i];
         if (even->devices != devices || !is_of(even, model) ||
@@ -42,26 +43,20 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
         outside += even->claim.verdict == LAB_CLAIM_NO;
         if (!found && even->claim.verdict == LAB_CLAIM_YES)
             found = even;
-        if (!open && even->claim.verdict == LAB_CLAIM_INCONCLUSIVE && !isnan(even->claim.effect))
-            open = even;
     }
     if (tested == 0)
         return NULL;
-    if (!found && !open)
+    if (!found) /* a value that isn't known would read as a finding */
         return outside == tested ? "Break-even is not within the tested range."
                                  : "Break-even is inconclusive.";
-    const struct lab_break_even *even = found ? found : open;
-    const struct lab_claim *claim = &even->claim;
-    bool batch = lab_str_equal(even->over, "batch");
-    const char *basis =
-        found ? lab_arena_printf(arena, "95%% CI [%s, %s]", lab_training_count(claim->low, arena),
-                                 lab_training_count(claim->high, arena))
-              : lab_arena_printf(arena, "%d run%s each", claim->n, claim->n == 1 ? "" : "s");
-    return lab_arena_printf(
-        arena, "%s%d %ss pay off %s %s%s%s (%s; %s).", found ? "" : "Inconclusive: ", devices,
-        gangs->unit, even->rising ? "from" : "up to", batch ? "batch " : "",
-        lab_training_count(claim->effect, arena),
-        batch ? "" : lab_arena_printf(arena, " %s", even->over), even->where, basis);
+    const struct lab_claim *claim = &found->claim;
+    bool batch = lab_str_equal(found->over, "batch");
+    return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
+                            gangs->unit, found->rising ? "from" : "up to", batch ? "batch " : "",
+                            lab_training_count(claim->effect, arena),
+                            batch ? "" : lab_arena_printf(arena, " %s", found->over), found->where,
+                            lab_training_count(claim->low, arena),
+                            lab_training_count(claim->high, arena));
 }
 
 /* --- what to do --- */
@@ -88,6 +83,53 @@ static int count_of_size(const struct lab_gangs *gangs, int devices, const char 
     for (int i = 0; i < gangs->count; i++)
         count += gangs->items[i].devices == devices && lab_str_equal(gangs->items[i].grade, grade);
     return count;
+}
+
+#define MODELS_NAMED 4
+
+/* "large at all batches", "medium at batch 64, 128": points of that grade; NULL = none. */
+static const char *graded_of_model(const struct lab_gangs *gangs, int devices, const char *grade,
+                                   const char *model, struct lab_arena *arena) {
+    LAB_AUTO(str, batches);
+    int own = 0, pays = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->devices != devices || !lab_str_equal(gang->model, model))
+            continue;
+        own++;
+        if (lab_str_equal(gang->grade, grade))
+            lab_str_printf(&batches, "%s%.0f", pays++ ? ", " : "", gang->batch);
+    }
+    if (pays == 0)
+        return NULL;
+    return pays < own ? lab_arena_printf(arena, "%s at batch %s", model, batches.text)
+           : own > 1  ? lab_arena_printf(arena, "%s at all batches", model)
+                      : model;
+}
+
+/* Where this number of devices has that grade, by model; NULL = everywhere, or for too many models
+ * to be named. */
+static const char *graded(const struct lab_gangs *gangs, int devices, const char *grade,
+                          struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char **models = NULL, **named = NULL;
+    int model_count = 0, named_count = 0, size = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const char *model = gangs->items[i].model;
+        size += gangs->items[i].devices == devices;
+        if (lab_list_find_text(models, model_count, model) >= 0)
+            continue;
+        LAB_ADD(models, model_count, arena) = model;
+        const char *where = graded_of_model(gangs, devices, grade, model, arena);
+        if (where)
+            LAB_ADD(named, named_count, arena) = where;
+    }
+    bool everywhere = count_of_size(gangs, devices, grade) == size;
+    if (everywhere || named_count == 0 || named_count > MODELS_NAMED)
+        return NULL;
+    LAB_ADD(named, named_count, arena) = NULL;
+    lab_str_add_list(&text, named, "and");
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* "12 of 18 points on GPUs 0+1" */
@@ -145,14 +187,63 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
                             isnan(claim->low) ? "" : "95% CI, ", runs, *next ? "; " : "", next);
 }
 
+/* "large at batch 64, 128: 1.411× [1.194, 1.668] to 1.872× [1.458, 2.403]": points of a grade, the
+ * slowest and the fastest; NULL = there are none. */
+static const char *points_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                                const char *grade, int *ret_runs, struct lab_arena *arena) {
+    const struct lab_gang *least = NULL, *most = NULL;
+    const char *where = graded(gangs, pool->devices, grade, arena);
+    int count = count_of_size(gangs, pool->devices, grade);
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->devices != pool->devices || !lab_str_equal(gang->grade, grade))
+            continue;
+        least = !least || gang->speedup.value < least->speedup.value ? gang : least;
+        most = !most || gang->speedup.value > most->speedup.value ? gang : most;
+        *ret_runs = gang->claim.n < *ret_runs ? gang->claim.n : *ret_runs;
+    }
+    if (!least)
+        return NULL;
+    if (!where)
+        where = lab_arena_printf(arena, "%d of %d points", count, pool->cells);
+    return least == most
+               ? lab_arena_printf(arena, "%s: %s", where, least->times)
+               : lab_arena_printf(arena, "%s: %s to %s", where, least->times, most->times);
+}
+
+/* Where the mean is open, the points that aren't: "2 GPUs pay off for large at batch 64, 128: …
+ * as fast as one (95% CI, 6 runs each). Stay on one GPU for medium at batch 16: …. The other 5
+ * points are inconclusive." False = all are open. */
+static bool add_points(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                       struct lab_str *text, struct lab_arena *arena) {
+    int runs = INT_MAX, open = pool->cells - count_of_size(gangs, pool->devices, "beneficial") -
+                               count_of_size(gangs, pool->devices, "stay single");
+    const char *pays = points_words(gangs, pool, "beneficial", &runs, arena),
+               *stays = points_words(gangs, pool, "stay single", &runs, arena), *basis;
+    if (!pays && !stays)
+        return false;
+    basis = lab_arena_printf(arena, "as fast as one (95%% CI, %d runs each)", runs);
+    if (pays)
+        lab_str_printf(text, "%d %ss pay off for %s %s.", pool->devices, gangs->unit, pays, basis);
+    if (stays)
+        lab_str_printf(text, "%sStay on one %s for %s%s%s.", pays ? " " : "", gangs->unit, stays,
+                       pays ? "" : " ", pays ? "" : basis);
+    if (open > 0)
+        lab_str_printf(text, " The other %d point%s: %s.", open, open == 1 ? "" : "s",
+                       count_of_size(gangs, pool->devices, "inconclusive") == open
+                           ? "inconclusive"
+                           : "no clear gain or loss");
+    return true;
+}
+
 static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                         struct lab_str *text, struct lab_arena *arena) {
-    int pays = count_of_size(gangs, pool->devices, "beneficial");
     const char *who = lab_arena_printf(arena, "%d %ss", pool->devices, gangs->unit);
-    lab_str_add(text, speed_words(gangs, pool, who, arena));
-    if (pool->claim.verdict != LAB_CLAIM_YES && pays > 0)
-        lab_str_printf(text, " At least %.0f%% faster at %d of %d points.",
-                       100 * (LAB_SPEEDUP_BENEFICIAL - 1), pays, pool->cells);
+    bool open = pool->claim.verdict == LAB_CLAIM_INCONCLUSIVE && pool->cells > 1;
+    if (open && text->length == 0 && add_points(gangs, pool, text, arena))
+        lab_str_printf(text, " Mean of %d points: inconclusive, %s.", pool->cells, pool->times);
+    else
+        lab_str_add(text, speed_words(gangs, pool, who, arena));
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */
@@ -338,52 +429,6 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
                             best->devices);
 }
 
-#define MODELS_NAMED 4
-
-/* "large at all batches", "medium at batch 64, 128"; NULL = nowhere. */
-static const char *pays_for_model(const struct lab_gangs *gangs, int devices, const char *model,
-                                  struct lab_arena *arena) {
-    LAB_AUTO(str, batches);
-    int own = 0, pays = 0;
-    for (int i = 0; i < gangs->count; i++) {
-        const struct lab_gang *gang = &gangs->items[i];
-        if (gang->devices != devices || !lab_str_equal(gang->model, model))
-            continue;
-        own++;
-        if (lab_str_equal(gang->grade, "beneficial"))
-            lab_str_printf(&batches, "%s%.0f", pays++ ? ", " : "", gang->batch);
-    }
-    if (pays == 0)
-        return NULL;
-    return pays < own ? lab_arena_printf(arena, "%s at batch %s", model, batches.text)
-           : own > 1  ? lab_arena_printf(arena, "%s at all batches", model)
-                      : model;
-}
-
-/* Where this number of devices pays off, by model; NULL = everywhere, or for too many models to be
- * named. */
-static const char *pays_for(const struct lab_gangs *gangs, int devices, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    const char **models = NULL, **named = NULL;
-    int model_count = 0, named_count = 0, size = 0;
-    for (int i = 0; i < gangs->count; i++) {
-        const char *model = gangs->items[i].model;
-        size += gangs->items[i].devices == devices;
-        if (lab_list_find_text(models, model_count, model) >= 0)
-            continue;
-        LAB_ADD(models, model_count, arena) = model;
-        const char *where = pays_for_model(gangs, devices, model, arena);
-        if (where)
-            LAB_ADD(named, named_count, arena) = where;
-    }
-    bool everywhere = count_of_size(gangs, devices, "beneficial") == size;
-    if (everywhere || named_count == 0 || named_count > MODELS_NAMED)
-        return NULL;
-    LAB_ADD(named, named_count, arena) = NULL;
-    lab_str_add_list(&text, named, "and");
-    return lab_arena_strdup(arena, text.text);
-}
-
 /* Of devices that no launcher counts, such as slices: which number of them; NULL = inconclusive. */
 static const char *number_action(const struct lab_gangs *gangs, struct lab_arena *arena) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
@@ -402,7 +447,8 @@ void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
     const char *action = NULL,
                *command = result->action ? NULL : make_command(gangs, arena, &action);
-    const char *where = best && !finds_rivals(gangs) ? pays_for(gangs, best->devices, arena) : NULL;
+    const char *where =
+        best && !finds_rivals(gangs) ? graded(gangs, best->devices, "beneficial", arena) : NULL;
     if (!command && !result->action && !lab_str_equal(gangs->unit, "GPU"))
         action = number_action(gangs, arena);
     else if (!command)
