@@ -53,6 +53,7 @@ struct lab_analysis_result {
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */
+    bool minor;              /* that comes after what else is advised */
     struct lab_claim *exceptions; /* of models for which another batch beats the one advised */
     int exception_count;
     const char *further;  /* keys that test, with the study's own command, what it left out */

@@ -138,6 +138,14 @@ const char *lab_study_count_words(const struct lab_study_table *study, int count
     return lab_study_counted(study, count, count, "", arena);
 }
 
+const char *lab_study_pair_words(const struct lab_study_table *study, int pairs, int works,
+                                 struct lab_arena *arena) {
+    const char *words = lab_study_count_words(study, works, arena);
+    return pairs == works && !strstr(words, "configuration")
+               ? words
+               : lab_arena_printf(arena, "%d pair%s of points", pairs, pairs == 1 ? "" : "s");
+}
+
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena) {
     size_t prefix = strlen(run->run->workload) + 1; /* "mlp_" */
     const char *end = strstr(run->model, "_batch");

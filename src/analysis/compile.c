@@ -289,7 +289,7 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
     all.gain = claim_gain(&all, NULL, -1, "compile.gain",
                           all.model_count == 1 ? all.models[0].gain.subject : "Compiled");
     if (all.model_count > 1)
-        all.gain.mean_of = lab_study_count_words(study, all.model_count, arena);
+        all.gain.mean_of = lab_study_pair_words(study, all.pair_count, all.model_count, arena);
     all.numa = claim_numa(&all, points, count);
     judge(&all);
     for (int i = 0; i < all.model_count; i++)
@@ -452,13 +452,17 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
                               all->gain, all->numa};
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     part->answer = make_answer(all, arena);
-    lab_rows_add_table(part, "models", "By model, in GFLOP a sample", &models, arena);
+    struct lab_doc_table *table =
+        lab_rows_add_table(part, "models", "By model, in GFLOP a sample", &models, arena);
+    for (int i = 0; i < table->column_count && all->study->simulated; i++)
+        if (lab_str_equal(table->columns[i].title, "Compile time"))
+            lab_analysis_own_columns(table, arena)[i].title = "Compile time (simulated)";
     if (all->study->simulated)
         lab_analysis_note(&part->notes, arena,
                           "Compile times and break-evens are simulated: measure them on real GPUs "
                           "(device=cuda).");
     for (int i = 0; i < all->other_count; i++)
-        lab_analysis_note(&part->notes, arena, "%s: not tested, it has nothing to compile.",
+        lab_analysis_note(&part->notes, arena, "%s: not compared, it has nothing to compile.",
                           all->others[i]);
     lab_analysis_add_claim(result, &all->gain, arena);
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED) /* one node was run */

@@ -126,6 +126,7 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
     static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
                                                     "compiled and uncompiled", "settings"};
     const struct lab_claim *most = NULL; /* of those that are inconclusive */
+    const char *mean_of = NULL;
     double bound = 0;
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
@@ -134,6 +135,9 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
             continue;
         count++;
         runs = row->claim.n;
+        mean_of = row->of_peers && row->pairs > 1
+                      ? lab_study_count_words(placements->study, row->pairs, arena)
+                      : row->claim.mean_of;
         same += row->claim.verdict == LAB_CLAIM_NO;
         bound = fmax(bound, row->claim.bound); /* fmax passes NaN over */
         if (row->claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
@@ -149,8 +153,9 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         return;
     lab_str_add(rest, rest->length ? " " : "");
     if (same == count)
-        lab_str_printf(rest, "No difference larger than %.1f%% between %s.",
-                       lab_words_bound_percent(bound), plural[factor]);
+        lab_str_printf(rest, "No difference larger than %.1f%% between %s%s%s.",
+                       lab_words_bound_percent(bound), plural[factor], mean_of ? ", mean of " : "",
+                       mean_of ? mean_of : "");
     else if (same > 0)
         lab_str_printf(rest,
                        "%s: no difference larger than %.1f%% for %d of %d, %d inconclusive, at "
@@ -169,7 +174,9 @@ static const char *why_untested(const struct lab_choices *placements, struct lab
     if (!placements->allreduce)
         return "each model was run in one placement.";
     return lab_arena_printf(
-        arena, "%s. A built-in %s all-reduce ran instead and ignored all settings. %s",
+        arena,
+        "%s. A built-in %s all-reduce ran instead and ignored all settings: "
+        "differences between points are noise. %s",
         placements->study->simulated ? "the simulator has no NCCL" : "NCCL was not used",
         placements->allreduce,
         placements->whole_gpus ? "The runs' warnings give the reason."

@@ -158,7 +158,12 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
                          const struct look *look) {
     struct lab_effect none = effect_of(&lab_claim_none);
     struct figures figures = {answer->count, none, none, answer->pooled};
-    struct lab_analysis_part *part = add_part(to, look, &figures);
+    struct look named = *look; /* with what the change is from and to */
+    bool pressure = lab_str_equal(answer->pooled.quantity, "remote/local throughput");
+    named.name =
+        lab_arena_printf(to->arena, "%s: %s%s vs %s", look->name, pressure ? "remote/local, " : "",
+                         answer->pooled.subject, answer->pooled.reference);
+    struct lab_analysis_part *part = add_part(to, &named, &figures);
     struct lab_rows rows = LAB_ROWS(row_fields, answer->rows, answer->count);
     part->answer = lab_arena_printf(
         to->arena, "%s.",
@@ -328,7 +333,9 @@ static const char *pool_words(const struct lab_transfer_answer *answer, struct l
             return NULL;
         most = fmax(most, yes ? change->effect : change->bound);
     }
-    return lab_arena_printf(arena, "Pool: %.0f MiB is enough, no larger one gains more than %.1f%%",
+    return lab_arena_printf(arena,
+                            "Pool: %.0f MiB is enough, no larger one gains more than %.1f%% "
+                            "for any model",
                             least, lab_words_bound_percent(most));
 }
 
@@ -380,6 +387,7 @@ static const char *add_study(const struct adding *to) {
     }
     if (!to->result->action)
         to->result->action = pool_words(&answers[LAB_TRANSFER_POOL], to->arena);
+    to->result->minor = true; /* a pool matters least */
     return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
 }
 

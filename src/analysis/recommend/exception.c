@@ -56,7 +56,7 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
         row.claim.subject = lab_arena_printf(arena, "%s, %s",
                                              lab_words_capital(words_of(own), arena), row.of_model);
         row.claim.mean_of =
-            row.pairs > 1 ? lab_arena_printf(arena, "%d placements", row.pairs) : NULL;
+            row.pairs > 1 ? lab_study_pair_words(placements->study, row.pairs, 1, arena) : NULL;
         if (row.pairs > 0 && !is_listed(rows, *ret_count, &row))
             LAB_ADD(rows, *ret_count, arena) = row;
     }

@@ -162,14 +162,14 @@ static const char *subject_of(const struct lab_choices *placements,
             last = m;
             models++;
         }
-    if (placements->model_count > 1 && models == 1) {
-        if (row->pairs > 1)
-            *ret_mean_of = lab_arena_printf(arena, "%d placements", row->pairs);
-        return lab_arena_printf(arena, "%s, %s", row->level, placements->models[last]);
-    }
-    if (placements->model_count > 1)
-        *ret_mean_of = lab_study_count_words(placements->study, models, arena);
-    return row->level;
+    bool nodes = placements->varies[LAB_FACTOR_NODE] && row->factor != LAB_FACTOR_NODE;
+    if (row->pairs > 1)
+        *ret_mean_of = lab_study_pair_words(placements->study, row->pairs, models, arena);
+    if (row->pairs > models && nodes) /* remote ones too */
+        *ret_mean_of = lab_arena_printf(arena, "%s on all NUMA nodes", *ret_mean_of);
+    return placements->model_count > 1 && models == 1
+               ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
+               : row->level;
 }
 
 void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_row *row,

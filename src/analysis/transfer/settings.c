@@ -152,7 +152,7 @@ static void add_row(const struct asked *asked, int first, double value,
     struct lab_claim claim =
         make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference);
     if (pairs > 1)
-        claim.mean_of = lab_arena_printf(asked->arena, "%d configurations", pairs);
+        claim.mean_of = lab_study_pair_words(asked->study, pairs, 1, asked->arena);
     LAB_ADD(answer->rows, answer->count, asked->arena) =
         (struct lab_transfer_row){model, value, rate, lab_words_number(rate, asked->arena), claim};
 }

@@ -114,7 +114,7 @@ LAB_TEST(a_model_without_arithmetic_is_not_tested) {
     given_pair(&given, (struct planted){"vit16x8x768", 1e9, 1e-3, 0, 1.0}, 0, REPEATS, 0.002, 0.01);
     result = when_asked(&given, "compile", NULL);
     assert_int_equal(table(&result, 0, "models")->row_count, 1);
-    assert_true(has_note(result.parts[0].notes, "vit0x0x0: not tested"));
+    assert_true(has_note(result.parts[0].notes, "vit0x0x0: not compared"));
     assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NO);
     assert_says(result.answer, "No difference larger than ");
     given_end(&given);
@@ -150,7 +150,7 @@ static struct lab_analysis_result when_on_two_nodes(struct given_study *given, d
 LAB_TEST(models_are_pooled_and_nodes_compared) {
     struct given_study given;
     struct lab_analysis_result result = when_on_two_nodes(&given, 0);
-    assert_string_equal(result.claims[0].mean_of, "6 models");
+    assert_string_equal(result.claims[0].mean_of, "12 pairs of points");
     assert_int_equal(result.claims[0].scope_count, 24);
     assert_says(result.answer, "Compile all 6 models. ");
     assert_says(result.answer, " Models that gain: +5.");

@@ -50,7 +50,7 @@ LAB_TEST(the_local_node_is_used_where_remote_ones_are_slower) {
     assert_string_equal(node->kind, "recommend.node");
     assert_int_equal(node->verdict, LAB_CLAIM_YES);
     assert_true(node->low < -.125 && -.125 < node->high);
-    assert_says(result.answer, "Remote NUMA nodes: 12.");
+    assert_says(result.answer, "Remote NUMA nodes, mean of 4 pairs of points: 12.");
     assert_says(result.answer, "% lower throughput than the local node (95% CI [");
     assert_int_equal((int)cell(&result, 0, "factors", 0, "pairs")->value, 4);
     assert_string_equal(figure(&result, 0, "numa_nodes")->text, "0");
@@ -130,7 +130,7 @@ LAB_TEST(each_choice_is_measured_over_the_others) {
     assert_true(fabs(compiled->effect - .3) < .01 && compiled->verdict == LAB_CLAIM_YES);
     assert_true(fabs(claim_of(&result, "recommend.node", "Remote")->effect + .1) < .01);
     assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, compiled");
-    assert_says(result.answer, "Compiled: 30.");
+    assert_says(result.answer, "Compiled, mean of 2 pairs of points on all NUMA nodes: 30.");
     given_end(&given);
 }
 
@@ -180,7 +180,7 @@ LAB_TEST(exceptions_are_compared_with_the_advised_batch) {
     const struct lab_claim *b = &result.exceptions[0], *c = &result.exceptions[1];
     assert_string_equal(b->subject, "Batch 16, b");
     assert_string_equal(b->reference, "batch 8");
-    assert_string_equal(b->mean_of, "2 placements");
+    assert_string_equal(b->mean_of, "2 pairs of points");
     assert_true(fabs(b->effect - (1.08 / 1.03 - 1)) < .003);
     assert_string_equal(c->subject, "Batch 4, c");
     assert_true(fabs(c->effect - (1 / .96 - 1)) < .003);
@@ -336,7 +336,7 @@ LAB_TEST(other_work_is_another_model) {
                                   .options = large ? LARGE_IMAGES : OPTIONS},
                2, .01);
     result = when_asked(&given, "recommend", NULL);
-    claim_of(&result, "recommend.node", "Remote NUMA nodes, mean of 2 configurations");
+    claim_of(&result, "recommend.node", "Remote NUMA nodes, mean of 2 pairs of points");
     given_end(&given);
 }
 
@@ -378,7 +378,7 @@ LAB_TEST(local_nodes_are_compared_whatever_their_numbers) {
                    3, .005);
     struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
     assert_int_equal(result.claims[0].verdict, LAB_CLAIM_YES);
-    assert_says(result.answer, "Remote NUMA nodes: 9.");
+    assert_says(result.answer, "Remote NUMA nodes, mean of 4 pairs of points: 9.");
     assert_says(result.answer, "between devices.");
     given_end(&given);
 }
