@@ -132,8 +132,9 @@ static const char *free_to_run(const struct contention *made, const struct conte
         strstr(main->title, " at once") ? main->title : "devices at the same time");
     return pcie ? lab_arena_printf(made->arena,
                                    "%s. Run jobs that copy much to or from the host one at a time: "
-                                   "%s",
-                                   text, contention_fall_words(made, pcie))
+                                   "%s%s",
+                                   text, contention_fall_words(made, pcie),
+                                   contention_devices_words(made, pcie))
                 : text;
 }
 
@@ -304,7 +305,7 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
                                (struct lab_chart){.name = "contention",
                                                   .title = "Phases compared with the baseline",
                                                   .caption = phase_words(made),
-                                                  .intervals = "95% intervals over blocks",
+                                                  .intervals = "95% intervals over runs",
                                                   .simulated = made->phases.simulated},
                                arena);
     struct lab_chart_panel *panel =

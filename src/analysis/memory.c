@@ -190,7 +190,11 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
         if (memories[i].label != &labels[0] && count <= 3)
             answer = lab_arena_printf(arena, "%s %s", answer, result->parts[i].answer);
     }
-    for (int i = 0; i < count; i++) /* the reference first */
+    if (count > 3)
+        answer = lab_arena_printf(arena, "%.1f MiB on average (%s) to %.1f MiB (%s).",
+                                  memories[0].mean, memories[0].label->name,
+                                  memories[count - 1].mean, memories[count - 1].label->name);
+    for (int i = 0; i < count && count <= 3; i++) /* the reference first */
         if (memories[i].label == &labels[0])
             answer = lab_arena_printf(arena, "%s%s", result->parts[i].answer, answer);
     result->answer = answer;

@@ -121,7 +121,7 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
  * each, 5 runs)." Of many, the least and the most. False = there aren't two that lower it for
  * certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
-                          struct lab_str *text) {
+                          const char *where, struct lab_str *text) {
     int least = 0, most = 0, runs = INT32_MAX;
     double reach = 0;
     for (int i = 0; i < count; i++) {
@@ -135,7 +135,8 @@ static bool add_doublings(const struct scaling_doubling *doublings, int count, c
     }
     if (count < 2)
         return false;
-    lab_str_printf(text, "%sDoubling the %s lowers throughput:", text->length ? " " : "", what);
+    lab_str_printf(text, "%sDoubling the %s lowers throughput%s:", text->length ? " " : "", what,
+                   where);
     for (int i = 0, named = 0; i < count; i++)
         if (count <= DOUBLINGS_NAMED || i == least || i == most)
             lab_str_printf(text, "%s by %s%.1f%% from %g to %g", named++ ? "," : "",
@@ -161,10 +162,14 @@ static const char *make_answer(const struct scaling_group *group,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     size_t named = strlen(group->title) + strlen(", ");
-    if (!add_doublings(group->depths, group->depths_count, "depth", &text))
+    const char *setting = strstr(group->title, "compile_model="),
+               *where = !setting                                        ? ""
+                        : lab_str_starts(strchr(setting, '='), "=true") ? " of compiled models"
+                                                                        : " of uncompiled models";
+    if (!add_doublings(group->depths, group->depths_count, "depth", where, &text))
         add_claim(&group->by_depth, lab_words_capital(group->by_depth.subject + named, arena),
                   arena, &text);
-    if (!add_doublings(group->widths, group->widths_count, "width", &text))
+    if (!add_doublings(group->widths, group->widths_count, "width", where, &text))
         add_claim(&group->by_width, lab_words_capital(group->by_width.subject + named, arena),
                   arena, &text);
     add_model(group, arena, &text);
@@ -184,16 +189,14 @@ static void add_action(const struct lab_study_table *study, const struct scaling
                        const struct scaling_prediction *prediction, struct lab_arena *arena,
                        struct lab_analysis_result *result) {
     const struct lab_claim *time = &prediction->time;
-    double samples = prediction->rate * time->effect;
     if (result->action || time->verdict != LAB_CLAIM_YES || !(prediction->rate > 0))
         return;
     result->action = lab_arena_printf(
         arena,
-        "Predict other models by the cost model. %s on %s: %s samples/s [%s, %s] (95%% CI; "
+        "Predict other models by the cost model. %s on %s: iteration time %s (95%% CI; "
         "leave-one-out error %.1f%%)%s",
-        prediction->model, group->title, lab_words_number(prediction->rate, arena),
-        lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
-        100 * group->leave_one_out, prediction->outside ? ", outside the tested range" : "");
+        prediction->model, group->title, lab_claim_short(time, arena), 100 * group->leave_one_out,
+        prediction->outside ? ", outside the tested range" : "");
     if (!study->folder || !*study->folder)
         return;
     LAB_AUTO(str, line);
@@ -270,6 +273,10 @@ static int add_group(const struct scaling_config *config, const struct lab_study
         result->by_point =
             "Mean over runs, ± its 95% CI. vs half: throughput compared with the model "
             "of half the depth or width, with its 95% CI.";
+    if (count > 0)
+        lab_analysis_note(&part->notes, arena,
+                          "Throughput of models that weren't run: from the predicted iteration "
+                          "time, by the ratio of both in the largest model that was.");
     if (count > 0)
         lab_rows_add_table(part, "predictions", "Models that weren't run", &predicted, arena);
     if (group->left_out)

@@ -141,7 +141,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_phases
     lab_rows_add_claims(result, &rows, arena);
 }
 
-/* "Indicators of contention: 1 met, 2 inconclusive, 2 not testable." */
+/* "Of 5 signs of contention: 1 found, 2 inconclusive, 2 not testable." */
 static const char *make_answer(const struct phase *main, const struct lab_indicator *indicators,
                                struct lab_arena *arena) {
     static const enum lab_claim_verdict order[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
@@ -156,10 +156,14 @@ static const char *make_answer(const struct phase *main, const struct lab_indica
                 count++;
             }
         if (state)
-            lab_str_printf(&text, "%s%d %s", text.length ? ", " : "", count, state);
+            lab_str_printf(&text, "%s%d %s", text.length ? ", " : "", count,
+                           order[v] == LAB_CLAIM_YES  ? "found"
+                           : order[v] == LAB_CLAIM_NO ? "not found"
+                                                      : state);
     }
-    return lab_arena_printf(arena, "%s. Indicators of contention: %s.",
-                            lab_claim_sentence(&main->figures.time, arena), text.text);
+    return lab_arena_printf(arena, "%s. Of %d signs of contention: %s.",
+                            lab_claim_sentence(&main->figures.time, arena), LAB_INDICATORS,
+                            text.text);
 }
 
 static void add_parts(struct lab_analysis_result *result, const struct contention *made) {

@@ -9,6 +9,7 @@
 
 #define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
 #define KERNELS_MOST 3   /* that are named */
+#define SPARED       0.2 /* of the largest fall, in logarithms: devices below it are named */
 
 /* "takes 18.0% longer (95% CI [15.1, 21.0]%)", from a factor of two on "takes 2.47× as long" */
 static const char *change_words(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -133,6 +134,35 @@ const char *contention_fall_words(const struct contention *made,
                             -100 * resource->change.effect, than);
 }
 
+const char *contention_devices_words(const struct contention *made,
+                                     const struct contention_resource *resource) {
+    const char **spared = NULL, *unit = made->phases.device;
+    double least = 0, most = -INFINITY, few = 0;
+    int count = 0;
+    for (int i = 0; i < resource->device_count; i++) {
+        least = fmin(least, resource->logs[i]);
+        most = fmax(most, resource->logs[i]);
+    }
+    if (resource->device_count < 2)
+        return "";
+    for (int i = 0; i < resource->device_count; i++)
+        if (resource->logs[i] > SPARED * least) {
+            LAB_ADD(spared, count, made->arena) = resource->devices[i];
+            few = fmin(few, resource->logs[i]);
+        }
+    const char *mean =
+        lab_arena_printf(made->arena, ", mean of %d %ss", resource->device_count, unit);
+    if (count == 0)
+        return lab_arena_printf(made->arena, "%s (by %s %.1f%% to %.1f%%)", mean, unit,
+                                -100 * expm1(most), -100 * expm1(least));
+    const char *fall = few > -LAB_CLAIM_NEGLIGIBLE
+                           ? "unchanged"
+                           : lab_arena_printf(made->arena, "at most %.1f%%", -100 * expm1(few));
+    return lab_arena_printf(made->arena, "%s (%s: %s; the others up to %.1f%%)", mean,
+                            lab_words_devices(spared, count, made->arena), fall,
+                            -100 * expm1(least));
+}
+
 /* With "(95% CI [25.1, 28.8]%)". */
 static const char *fall_interval(const struct contention *made,
                                  const struct contention_resource *resource) {
@@ -159,8 +189,9 @@ static void add_cause(const struct contention *made, const struct contention_pha
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
                        fall_interval(made, &phase->resources[phase->lowest]));
     if (!slowed && phase->lowest < 0 && contention_pcie_fall(phase))
-        lab_str_printf(out, " Measured: %s, which these kernels don't use.",
-                       fall_interval(made, contention_pcie_fall(phase)));
+        lab_str_printf(out, " Measured, but not used by these kernels: %s%s.",
+                       fall_interval(made, contention_pcie_fall(phase)),
+                       contention_devices_words(made, contention_pcie_fall(phase)));
     if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
         lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
 }

@@ -32,6 +32,14 @@ static double power(const struct lab_study_run *run, const void *context) {
                                   : run->result->capacity_power_w;
 }
 
+static double mean_of_unit(const struct lab_phase_unit *unit, int phase, const int *number) {
+    const struct lab_study_point *point = &unit->points[phase].time;
+    double sum = 0;
+    for (int i = 0; i < point->count; i++)
+        sum += probe(point->runs[i], number);
+    return sum / point->count;
+}
+
 static double mean_over(const struct lab_phases *phases, int phase,
                         double (*value)(const struct lab_study_run *, const void *),
                         const void *context) {
@@ -46,6 +54,29 @@ static double mean_over(const struct lab_phases *phases, int phase,
         }
     }
     return count > 0 ? sum / count : (double)NAN;
+}
+
+/* Each device by itself, its kernels with the same weight: a mean hides which ones share a path. */
+static void list_devices(const struct lab_phases *phases, int phase,
+                         struct contention_resource *resource, const int *number) {
+    int *counts = NULL, sums = 0, counted = 0;
+    for (int u = 0; u < phases->unit_count; u++) {
+        const struct lab_phase_unit *unit = &phases->units[u];
+        double one = mean_of_unit(unit, phase, number) / mean_of_unit(unit, phases->base, number);
+        int at = lab_list_find_text(resource->devices, resource->device_count, unit->device);
+        if (!(one > 0))
+            continue;
+        if (at < 0) {
+            at = resource->device_count;
+            LAB_ADD(resource->devices, resource->device_count, phases->arena) = unit->device;
+            LAB_ADD(resource->logs, sums, phases->arena) = 0;
+            LAB_ADD(counts, counted, phases->arena) = 0;
+        }
+        resource->logs[at] += log(one);
+        counts[at]++;
+    }
+    for (int i = 0; i < resource->device_count; i++)
+        resource->logs[i] /= counts[i];
 }
 
 static void make_resources(const struct lab_phases *phases, struct contention_phase *phase) {
@@ -72,6 +103,7 @@ static void make_resources(const struct lab_phases *phases, struct contention_ph
         phase->resources[r].base = mean_over(phases, phases->base, probe, &numbers[r]);
         phase->resources[r].here = mean_over(phases, phase->number, probe, &numbers[r]);
         phase->resources[r].change = lab_phases_ask(phases, &question);
+        list_devices(phases, phase->number, &phase->resources[r], &numbers[r]);
     }
     phase->power_w = mean_over(phases, phase->number, power, &drawn);
     phase->power_limit_w = mean_over(phases, phase->number, power, &limit);

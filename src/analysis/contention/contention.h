@@ -23,6 +23,9 @@ struct contention_resource {
     const char *key, *title; /* "membw", as experiment.disturb has it; "memory bandwidth" */
     double base, here;       /* means of all probes, in `unit` */
     const char *unit;
+    const char **devices; /* all that ran in both phases, and the mean log ratio of each */
+    double *logs;
+    int device_count;
     struct lab_claim change; /* "contention.resource" */
 };
 
@@ -68,6 +71,9 @@ bool contention_is_slowed(const struct contention_phase *phase);
 /* "PCIe bandwidth 38.9% lower than with one GPU alone" */
 const char *contention_fall_words(const struct contention *made,
                                   const struct contention_resource *resource);
+/* ", mean of 10 GPUs (GPUs 4 and 9: unchanged; the others up to 47.1%)"; "" = of one. */
+const char *contention_devices_words(const struct contention *made,
+                                     const struct contention_resource *resource);
 /* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
 const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase);
 /* The headline: which kernels take longer, why, what recovers it, and what tuning costs. */

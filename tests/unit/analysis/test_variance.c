@@ -89,7 +89,7 @@ LAB_TEST(test_nothing_is_claimed_where_nothing_is) {
     for (int i = 0; i < result.claim_count; i++)
         assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
     assert_contains(result.answer, "No difference larger than");
-    assert_contains(result.answer, "Indicators of contention: 1 not met, 4 not testable.");
+    assert_contains(result.answer, "Of 5 signs of contention: 1 not found, 4 not testable.");
     assert_string_equal(state_of(&result, 0), "not met");
     /* not tuned, nothing sampled */
     for (int i = 1; i < 5; i++)
