@@ -131,9 +131,10 @@ static void add_published(struct lab_str *text, const struct comparison *compari
     if (!claimed)
         return;
     lab_str_printf(text,
-                   "\n## Published values of a model of this name\n\nTwo RTX 4070 Ti SUPER without "
-                   "peer access, with TensorFlow, in samples/s. The model was said to have %s "
-                   "parameters; its layers have %.0f.\n\n"
+                   "\n## Published values of a model of this name\n\nFrom guide T of "
+                   "docs/SOURCES.md. Another machine, so no check of the values here: two RTX 4070 "
+                   "Ti SUPER without peer access, TensorFlow, samples/s. The model was said to "
+                   "have %s parameters; its layers have %.0f.\n\n"
                    "| Batch Size | One | Two | Speedup |",
                    claimed, comparison->parameters);
     for (int i = 0; i < comparison->count; i++)

@@ -152,27 +152,36 @@ static int count_warned(const struct study_digest *digest, const struct lab_page
     return count;
 }
 
-/* How many of the runs that ended have any, and the most frequent one. Simulated ones are no
+#define WARNINGS_NAMED 2
+
+/* "74 runs, e.g. severe outliers: …": each with how many runs have it, and without advice. */
+static void add_warning(const struct study_note *note, int ended, struct lab_str *text) {
+    size_t length = strcspn(note->text, ";");
+    if (note->run_count == ended && note->exact)
+        lab_str_printf(text, " %.*s.", (int)length, note->text);
+    else
+        lab_str_printf(text, " %d run%s%s %.*s.", note->run_count, study_plural(note->run_count),
+                       note->exact || note->run_count == 1 ? ":" : ", e.g.", (int)length,
+                       note->text);
+}
+
+/* How many of the runs that ended have any, and the most frequent ones. Simulated ones are no
  * measurement that it could disturb. */
 static void add_warnings(const struct page_build *build, struct lab_str *text) {
-    const struct study_notes *warnings = build->digest ? &build->digest->warnings : NULL;
-    const struct study_note *most = NULL;
-    int kinds = 0;
-    for (int i = 0; warnings && !build->page->simulated && i < warnings->count; i++)
-        if (page_concerns(build->page, warnings->items[i].text)) {
-            most = most ? most : &warnings->items[i];
-            kinds++;
-        }
-    if (!most)
+    const struct study_digest *digest = build->digest;
+    if (!digest || build->page->simulated)
         return;
-    const int *counts = build->digest->state_counts;
-    lab_str_printf(text, "%sWarning: %d of %d runs%s %s.", text->length ? " " : "",
-                   count_warned(build->digest, build->page, lab_doc_arena(build->doc)),
-                   counts[LAB_RUN_DONE] + counts[LAB_RUN_FAILED],
-                   kinds > 1     ? ", most:"
-                   : most->exact ? ":"
-                                 : ", e.g.",
-                   most->text);
+    int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
+    int named = 0;
+    for (int i = 0; i < digest->warnings.count && named < WARNINGS_NAMED; i++) {
+        const struct study_note *note = &digest->warnings.items[i];
+        if (!page_concerns(build->page, note->text))
+            continue;
+        if (!named++)
+            lab_str_printf(text, "%sWarnings in %d of %d runs.", text->length ? " " : "",
+                           count_warned(digest, build->page, lab_doc_arena(build->doc)), ended);
+        add_warning(note, ended, text);
+    }
 }
 
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis) {
@@ -230,7 +239,7 @@ const char *page_limits(const struct page_build *build) {
     if (page_leading(page) && !page_is_untested(page))
         add_untested(page_leading(page), arena, &rest);
     lab_str_add(&text, marked(build, &rest));
-    if (open.open)
+    if (open.open && !page_is_untested(page)) /* else only what nobody asked for is open */
         lab_str_printf(&text, "%sInconclusive: [%d of %d comparisons%s](index.html#%s)%s.",
                        text.length ? " " : "", open.open, open.compared,
                        open.estimates ? " and estimates" : "", PAGE_INCONCLUSIVE,
@@ -268,7 +277,8 @@ static const char *page_terms(const struct page_build *build, const char *limits
                                                   : "Points differ by %s (%d points).",
                        axes.text, digest->row_count);
     if (axes.length && limits && strstr(limits, " comparisons"))
-        lab_str_add(&text, " Comparison: a point, or a mean of points, against its reference.");
+        lab_str_add(&text, " Comparison: two points that differ in one "
+                           "setting, or the mean of such pairs.");
     if (digest->study->names && *digest->study->names)
         lab_str_printf(&text, "%s%s", text.length ? " " : "", digest->study->names);
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;

@@ -45,7 +45,8 @@ static void add_bindings(struct making *making, const struct lab_advice *advice)
     const char *all = "Bind one process per GPU", *one = NULL;
     if (advice->line_count > 0)
         one = lab_arena_printf(making->arena,
-                               "Bind a single process (gain over %s, mean of all models)",
+                               "Bind a single process (gain over %s, mean of all models; "
+                               "unbound: not tested)",
                                advice->lines[0].gain.reference);
     if (advice->line_count > 1 && advice->all.torchrun)
         add(making,
@@ -100,18 +101,20 @@ static void add_bound(struct making *making, const struct lab_advice *advice) {
     if (gains_most(advice, most))
         text = lab_arena_printf(
             making->arena,
-            "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of all models",
+            "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of all models; "
+            "unbound: not tested",
             advice->line_count > 1 ? "Binding gains most for" : "Binding", most->device,
             100 * most->gain.effect, most->numa_node, most->gain.reference);
     else
         text = lab_arena_printf(
             making->arena,
-            "Binding %d GPUs to their NUMA nodes: %s%.1f%% higher throughput, mean of all models",
+            "Binding %d GPUs to their NUMA nodes: %s%.1f%% higher throughput than on %s, mean of "
+            "all models; unbound: not tested",
             advice->line_count,
             least->gain.effect < most->gain.effect
                 ? lab_arena_printf(making->arena, "%.1f to ", 100 * least->gain.effect)
                 : "",
-            100 * most->gain.effect);
+            100 * most->gain.effect, most->gain.reference);
     add(making, (struct page_action){.kind = PAGE_BOUND, .text = text});
 }
 
@@ -189,7 +192,7 @@ static const char *compile_words(const struct making *making, const char **ret_g
     if (rest > 3)
         text = lab_arena_printf(making->arena, "%s, but not %d models without gain", text, rest);
     else if (rest)
-        text = lab_arena_printf(making->arena, "%s, but not %s (no certain gain)", text, list.text);
+        text = lab_arena_printf(making->arena, "%s, but not %s (no gain found)", text, list.text);
     if (most > least)
         *ret_gain = lab_arena_printf(making->arena, "%+.1f%% to %+.1f%%", 100 * least, 100 * most);
     return text;
@@ -233,8 +236,8 @@ static const char *choice_sentence(const struct making *making, const struct lab
         return check_sentence(making, claim);
     if (lab_str_starts(claim->kind, "recommend.")) {
         const char *smallest = !batch           ? ""
-                               : claim->mean_of ? ", the smallest that no other beats on the mean"
-                                                : ", the smallest that no other beats";
+                               : claim->mean_of ? ", the smallest of the fastest on average"
+                                                : ", the smallest of the fastest";
         chosen.subject =
             lab_arena_printf(arena, "Use %s%s", lab_claim_within(claim->subject, arena), smallest);
         if (claim->mean_of)
@@ -318,13 +321,13 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
 
 /* What follows from the analysis that answers the study's question, or the others' lines to
  * paste. */
-static void add_followed(struct making *making, bool leading) {
+static void add_followed(struct making *making, bool leading, bool minor) {
     bool first = true;
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         bool tells = page_tells(&making->page->analyses[i]);
         bool follows = result && (result->command || (leading && result->action));
-        if (follows && (tells && first) == leading)
+        if (follows && (tells && first) == leading && (leading && result->minor) == minor)
             add(making, (struct page_action){.kind = PAGE_PASTE,
                                              .text = page_cut_words(result->action, making->arena),
                                              .command = result->command});
@@ -425,14 +428,19 @@ static void add_run(struct making *making, bool advised) {
         return;
     if (!next.length)
         add_reread(making);
-    bool resumes = next.length && !is_elsewhere(making->page);
+    bool resumes = next.length && !is_elsewhere(making->page), busy = page_is_busy(making->digest);
     struct page_repeat more =
         page_repeat_make(making->page, making->digest, resumes, making->arena);
     if (resumes && !more.text) {
-        add(making, (struct page_action){
-                        .kind = PAGE_RESUME, .text = "Finish the study", .command = command});
+        add(making, (struct page_action){.kind = PAGE_RESUME,
+                                         .text = busy ? PAGE_QUIET ". Then finish the study"
+                                                      : "Finish the study",
+                                         .command = command});
     } else if (!resumes && repeat.length) {
-        add_again(making, "For a verdict, 5 runs per point", repeat.text);
+        add_again(making,
+                  busy ? PAGE_QUIET ". For a verdict, 5 runs per point"
+                       : "For a verdict, 5 runs per point",
+                  repeat.text);
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, joined_keys(making), &repeat);
@@ -459,7 +467,7 @@ static void add_show(struct making *making) {
     for (int i = 0; tested && i < page->advice->tested_count; i++)
         open += page->advice->tested[i].verdict == LAB_CLAIM_INCONCLUSIVE;
     if (tested)
-        text = open ? "No setting to change: no certain gain of 1% or more"
+        text = open ? "No setting to change: no gain of 1% or more was found"
                     : "No setting to change: no gain of 1% or more in any comparison";
     if (differ)
         text = page_named(making->names, differ, making->arena);
@@ -475,14 +483,16 @@ struct page_actions page_actions_make(const struct lab_page *page,
     struct making making = {.page = page, .digest = digest, .names = names, .arena = arena};
     making.made.items = lab_arena_alloc(arena, ACTIONS_MOST, sizeof *making.made.items);
     if (page)
-        add_followed(&making, true);
+        add_followed(&making, true, false);
     bool bind = page && page->advice && asks_for_nodes(page);
     if (bind)
         add_bindings(&making, page->advice);
     if (page && page->advice)
         add_choices(&making, page->advice);
     if (page)
-        add_followed(&making, false);
+        add_followed(&making, false, false);
+    if (page)
+        add_followed(&making, true, true);
     if (page)
         find_further(&making);
     bool advised = false;

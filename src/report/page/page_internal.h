@@ -60,6 +60,9 @@ struct page_repeat {
     const char *text; /* as an action's; NULL = nothing to repeat */
     int runs;         /* per point */
 };
+#define PAGE_QUIET "Quiet the machine first: other processes took much of its CPU time"
+/* Whether other processes took CPU time in half of the runs that are done. */
+bool page_is_busy(const struct study_digest *digest);
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
                                     bool resumes, struct lab_arena *arena);
 

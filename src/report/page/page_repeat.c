@@ -52,8 +52,7 @@ static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) 
     return true;
 }
 
-/* Whether other processes took CPU time in half of the runs that are done. */
-static bool is_busy(const struct study_digest *digest) {
+bool page_is_busy(const struct study_digest *digest) {
     for (int i = 0; i < digest->warnings.count; i++)
         if (lab_str_starts(digest->warnings.items[i].text, "other processes took ") &&
             2 * digest->warnings.items[i].run_count >= digest->state_counts[LAB_RUN_DONE])
@@ -83,7 +82,7 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
         lab_str_printf(text, " with %d run%s per point: run %d", repeat->n,
                        repeat->n == 1 ? "" : "s", repeat->advised);
     if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
-        lab_str_printf(text, ". Quiet the machine first: %s", because);
+        lab_str_add(text, ". " PAGE_QUIET);
 }
 
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
@@ -99,6 +98,6 @@ struct page_repeat page_repeat_make(const struct lab_page *page, const struct st
                     digest->state_counts[LAB_RUN_FAILED] > 0))
         return (struct page_repeat){0};
     LAB_AUTO(str, text);
-    add_text(&repeat, planned, is_busy(digest), arena, &text);
+    add_text(&repeat, planned, page_is_busy(digest), arena, &text);
     return (struct page_repeat){lab_arena_strdup(arena, text.text), repeat.advised};
 }

@@ -289,8 +289,8 @@ void study_add_counts(const struct lab_study_info *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
                       struct lab_str *out) {
     int done = state_counts[LAB_RUN_DONE], failed = state_counts[LAB_RUN_FAILED];
-    int under_way = state_counts[LAB_RUN_RUNNING], planned = state_counts[LAB_RUN_PLANNED];
-    int total = done + failed + under_way + planned;
+    int under_way = state_counts[LAB_RUN_RUNNING], left = state_counts[LAB_RUN_PLANNED];
+    int total = done + failed + under_way + left;
     if (total == 0) {
         lab_str_add(out, "no runs");
         return;
@@ -311,10 +311,12 @@ void study_add_counts(const struct lab_study_info *study,
         lab_str_printf(out, ", %d failed", failed);
     if (under_way && study->running)
         lab_str_printf(out, ", %d %s under way", under_way, are(under_way));
-    else if (under_way)
-        lab_str_printf(out, ", %d %s interrupted", under_way, under_way == 1 ? "was" : "were");
-    if (planned && planned < total)
-        lab_str_printf(out, ", %d %s left", planned, are(planned));
+    else
+        left += under_way;
+    if (left && left < total)
+        lab_str_printf(out, ", %d %s left", left, are(left));
+    if (under_way && !study->running)
+        lab_str_printf(out, " (%d interrupted)", under_way);
 }
 
 /* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices

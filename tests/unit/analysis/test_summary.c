@@ -130,7 +130,7 @@ LAB_TEST(the_headline_says_of_how_many_gpus) {
         other->count++;
     }
     when_analysed(f, "summary", NULL);
-    assert_string_equal(f->result.answer, "a: GPUs 80.0% busy (of 1 of 2 GPUs), 10000.0 MB of "
+    assert_string_equal(f->result.answer, "a: GPUs 80.0% busy (of 1 of 2 GPUs), 10000.0 MiB of "
                                           "memory, 1.00 kJ (of 1 of 2 GPUs) in 10.0 s.");
 }
 

@@ -119,12 +119,13 @@ LAB_TEST(what_lacks_something_opens_no_page) {
     assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
 }
 
-/* Given warnings, then the first screen has how many of the runs done have some, and which most
- * have. */
+/* Given warnings, then the first screen has how many of the runs done have some, and which of
+ * them most have. */
 LAB_TEST(warnings_are_on_the_first_screen) {
     struct given *g = *state;
-    static const char *const shown[] = {"Warning: 1 of 5 runs: the machine was busy.", NULL, NULL,
-                                        "Warning: 4 of 8 runs, most: the machine was busy."};
+    static const char *const shown[] = {
+        "Warnings in 1 of 5 runs. 1 run: the machine was busy.", NULL, NULL,
+        "Warnings in 4 of 8 runs. 3 runs: the machine was busy. 1 run: it was hot."};
     fixture_plan(&g->study, 0, 1, 9, "vit32x2x128"); /* it is left */
     for (int i = 0; i < 4; i++) {
         fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, 2 + i / 2, "vit32x2x128"), 1000,

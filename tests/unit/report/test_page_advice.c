@@ -10,16 +10,18 @@ LAB_TEST(all_advise_the_same) {
     g->claims[0].kind = "stability.drift"; /* bindings are no answer */
     write_page(g, "markdown");
     assert_null(strstr(g->text.text, "numactl"));
-    assert_contains(g->text.text, "Binding 2 GPUs to their NUMA nodes: 12.5% higher throughput, "
-                                  "mean of all models. Lines to paste: [b");
+    assert_contains(g->text.text,
+                    "Binding 2 GPUs to their NUMA nodes: 12.5% higher throughput than "
+                    "on NUMA node 0, mean of all models; unbound: not tested. Lines to paste: [b");
     g->lines[1].gain.effect = 0.2; /* intervals that overlap name nobody */
     for (int apart = 0; apart < 2; apart++) {
         g->lines[1].gain.low = apart ? 0.19 : 0.13;
         write_page(g, "markdown");
         assert_contains(g->text.text,
                         apart ? "Binding gains most for GPU 1: 20.0% higher throughput on NUMA "
-                                "node 1 than on NUMA node 0, mean of all models."
-                              : "NUMA nodes: 12.5 to 20.0% higher throughput, ");
+                                "node 1 than on NUMA node 0, mean of all models; unbound: not "
+                                "tested."
+                              : "NUMA nodes: 12.5 to 20.0% higher throughput than on ");
     }
     g->advice = (struct lab_advice){.tested = g->claims, .tested_count = 1};
     g->result.charts = chart;
@@ -83,8 +85,8 @@ LAB_TEST(what_is_open_is_run_often_enough) {
         int n, needed, decisive;
         const char *text, *repeat;
     } cases[] = {
-        {2, 30, 3, "Inconclusive. 30 runs per point detect 2% (80% power)", "repeat=30"},
-        {2, 2040, 3, "5 runs per point detect an effect this large (80% power)", "repeat=5"},
+        {2, 30, 3, "Inconclusive. 2 runs hardly show the spread: run 30 per point", "repeat=30"},
+        {2, 2040, 3, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
         {2, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 5", "repeat=5"},
         {8, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 16", "repeat=16"},
         {8, 6, 6, "Inconclusive with 8 runs per point: run 16", "repeat=16"},
@@ -119,9 +121,10 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
         int n, needed;
         const char *text, *line;
     } cases[] = {
-        {2, 3, "Finish the study:", "repeat=3"},
-        {1, 0, "Finish the study:", "repeat=3"},
-        {2, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
+        {2, 3, "much of its CPU time. Then finish the study:", "repeat=3"},
+        {1, 0, "much of its CPU time. Then finish the study:", "repeat=3"},
+        {2, 30, "the planned 3 runs per point can't change. 2 runs hardly show the spread",
+         "repeat=30"},
         {2, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
     };
     g->page.advice = NULL;
@@ -178,7 +181,7 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
     others[0].subject = "Batch 32, vit16x8x768";
     others[0].reference = "batch 16";
     others[0].effect = 0.046;
-    others[0].mean_of = "2 placements"; /* the other is of another batch */
+    others[0].mean_of = "2 pairs of points"; /* the other is of another batch */
     g->result.exceptions = others;
     g->result.exception_count = 2;
     for (int i = 0; i < 2; i++) {
@@ -189,9 +192,10 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
         lab_str_clear(&g->text);
         write_page(g, "markdown");
         assert_contains(g->text.text, i ? "Keep batch 4: no other batch size gains 1% or more"
-                                        : "Use batch 16, the smallest that no other beats: 15.7% ");
-        assert_int_equal(strstr(g->text.text, ". Exceptions (gain over batch 16): batch 32 for "
-                                              "vit16x8x768 (+4.6%, mean of 2 placements).") != NULL,
+                                        : "Use batch 16, the smallest of the fastest: 15.7% ");
+        assert_int_equal(strstr(g->text.text,
+                                ". Exceptions (gain over batch 16): batch 32 for "
+                                "vit16x8x768 (+4.6%, mean of 2 pairs of points).") != NULL,
                          !i);
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
