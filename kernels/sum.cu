@@ -2,7 +2,7 @@
  * sum.cu: the sum of a vector over several ranks, in device memory that all of them reach: slices
  * of one GPU, whose kernels run at the same time because each has multiprocessors of its own.
  *
- *     vectors: fp32 [count], one of each rank; RANKS kernels run, one of each rank, with the same
+ *     vectors: DTYPE [count], added up in fp32, one of each rank; RANKS kernels run, one of each rank, with the same
  *     grid
  *
  * A rank sums its share of the values, over all vectors in the same order, and writes them into all
@@ -26,7 +26,7 @@
 
 struct seat {
     u64 word; /* number of the meeting << 32 | count's lower half */
-    float *vector;
+    element *vector;
 };
 
 /* In host memory, which all ranks and the host reach (src/device/cuda/sum.c). */
@@ -98,10 +98,10 @@ __device__ __forceinline__ bool meet(struct seat *seats, int rank, u32 number, u
     return !why;
 }
 
-__device__ __forceinline__ float4 load_chunk(const float4 *from) {
-    float4 x;
-    asm volatile("ld.global.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+__device__ __forceinline__ union chunk load_chunk(const union chunk *from) {
+    union chunk x;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.bits.x), "=r"(x.bits.y), "=r"(x.bits.z), "=r"(x.bits.w)
                  : "l"(from));
     return x;
 }
@@ -109,34 +109,35 @@ __device__ __forceinline__ float4 load_chunk(const float4 *from) {
 /* The chunks of one thread, `at` and every THREADS behind it; `most` of them lie in this rank's
  * share. */
 template <bool ALL>
-__device__ __forceinline__ void sum_chunks(float *const *vectors, s64 first, s64 at, int most) {
-    float4 x[UNROLL][RANKS];
+__device__ __forceinline__ void sum_chunks(element *const *vectors, s64 first, s64 at, int most) {
+    union chunk x[UNROLL][RANKS];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
 #pragma unroll
         for (int r = 0; r < RANKS; r++)
             if (ALL || u < most)
-                x[u][r] = load_chunk((const float4 *)(vectors[r] + first) + at + u * THREADS);
+                x[u][r] = load_chunk((const union chunk *)(vectors[r] + first) + at + u * THREADS);
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-        float4 sum = x[u][0];
+        union chunk sum;
 #pragma unroll
-        for (int r = 1; r < RANKS; r++) {
-            sum.x += x[u][r].x;
-            sum.y += x[u][r].y;
-            sum.z += x[u][r].z;
-            sum.w += x[u][r].w;
+        for (int i = 0; i < PER_16_BYTES; i++) {
+            float value = to_float(x[u][0].items[i]);
+#pragma unroll
+            for (int r = 1; r < RANKS; r++)
+                value += to_float(x[u][r].items[i]);
+            sum.items[i] = from_float(value);
         }
 #pragma unroll
         for (int r = 0; r < RANKS; r++)
             if (ALL || u < most)
-                ((float4 *)(vectors[r] + first))[at + u * THREADS] = sum;
+                ((union chunk *)(vectors[r] + first))[at + u * THREADS].bits = sum.bits;
     }
 }
 
 /* Values before `first` and from `behind` on, one by one: what chunks leave over. */
-__device__ __forceinline__ void sum_singles(float *const *vectors, int rank, s64 first, s64 behind,
-                                            s64 count) {
+__device__ __forceinline__ void sum_singles(element *const *vectors, int rank, s64 first,
+                                            s64 behind, s64 count) {
     s64 singles = first + count - behind, end = singles * (rank + 1) / RANKS;
     s64 at = singles * rank / RANKS + (s64)blockIdx.x * THREADS + threadIdx.x;
     for (; at < end; at += (s64)gridDim.x * THREADS) {
@@ -144,24 +145,24 @@ __device__ __forceinline__ void sum_singles(float *const *vectors, int rank, s64
         float x[RANKS];
 #pragma unroll
         for (int r = 0; r < RANKS; r++)
-            x[r] = vectors[r][place];
+            x[r] = to_float(vectors[r][place]);
 #pragma unroll
         for (int r = 1; r < RANKS; r++)
             x[0] += x[r];
 #pragma unroll
         for (int r = 0; r < RANKS; r++)
-            vectors[r][place] = x[0];
+            vectors[r][place] = from_float(x[0]);
     }
 }
 
-__device__ __forceinline__ void sum_share(float *const *vectors, int rank, s64 count) {
+__device__ __forceinline__ void sum_share(element *const *vectors, int rank, s64 count) {
     u64 skew = (u64)vectors[0] & 15;
     bool alike = true;
 #pragma unroll
     for (int r = 1; r < RANKS; r++)
         alike &= ((u64)vectors[r] & 15) == skew;
-    s64 first = (s64)((16 - skew) & 15) / 4;
-    s64 chunks = alike && count > first ? (count - first) / 4 : 0;
+    s64 first = (s64)((16 - skew) & 15) / (s64)sizeof(element);
+    s64 chunks = alike && count > first ? (count - first) / PER_16_BYTES : 0;
     first = chunks ? first : 0;
     s64 end = chunks * (rank + 1) / RANKS;
     s64 at = chunks * rank / RANKS + (s64)blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
@@ -172,14 +173,14 @@ __device__ __forceinline__ void sum_share(float *const *vectors, int rank, s64 c
         else
             sum_chunks<false>(vectors, first, at, (int)left);
     }
-    sum_singles(vectors, rank, first, first + 4 * chunks, count);
+    sum_singles(vectors, rank, first, first + PER_16_BYTES * chunks, count);
 }
 
 #ifdef MAKE_sum
 extern "C" __global__ void __launch_bounds__(THREADS)
-    sum(struct seat *all_seats, float *vector, s64 count, struct notice *notice, u64 limit_ns,
+    sum(struct seat *all_seats, element *vector, s64 count, struct notice *notice, u64 limit_ns,
         int rank) {
-    __shared__ float *shared[RANKS];
+    __shared__ element *shared[RANKS];
     wait_for_previous();
     struct seat *seats = all_seats + blockIdx.x; /* rank r's is SEATS · r behind it */
     struct seat *own = seats + (s64)rank * SEATS;
@@ -192,11 +193,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             own->vector = vector;
         met = meet(seats, rank, number, (u32)count, notice, limit_ns);
         if (threadIdx.x < RANKS)
-            shared[threadIdx.x] = *(float *volatile *)&seats[(s64)threadIdx.x * SEATS].vector;
+            shared[threadIdx.x] = *(element *volatile *)&seats[(s64)threadIdx.x * SEATS].vector;
     }
     if (__syncthreads_or(!met))
         return;
-    float *vectors[RANKS];
+    element *vectors[RANKS];
 #pragma unroll
     for (int r = 0; r < RANKS; r++)
         vectors[r] = shared[r];

@@ -104,7 +104,8 @@ struct lab_sum_setup {
     struct lab_device *device;
     int numa_node; /* where its host memory lies; -1 = anywhere */
     enum lab_sum_way way;
-    int64_t count_most; /* values of the longest vector */
+    enum lab_dtype dtype; /* of the longest vector; fp32 ones are summed in any case */
+    int64_t count_most;   /* values of it */
 };
 
 struct lab_sum; /* a rank's end of it */
@@ -126,6 +127,9 @@ void lab_sum_close(struct lab_sum *sum); /* accepts NULL */
  */
 int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
                     struct lab_err *err);
+/* The same of values in the dtype that it was opened with, or of fp32. */
+int lab_sum_enqueue_as(struct lab_sum *sum, struct lab_stream *stream, enum lab_dtype dtype,
+                       void *data, int64_t count, struct lab_err *err);
 
 /*
  * Whether the sums so far have come about, as far as they are done: -1 with the words of who

@@ -19,8 +19,8 @@
 struct host_sum {
     struct lab_sum_place place;
     int rounds; /* slots, and events of each kind */
-    int64_t slot_values;
-    struct lab_buffer slots;     /* host: [rounds][slot_values] */
+    size_t slot_bytes;
+    struct lab_buffer slots;     /* host: [rounds][slot_bytes] */
     struct lab_buffer scratch;   /* device: one slot's values, before they are added */
     struct lab_event **put;      /* [rounds]: own slot is written */
     struct lab_event **taken;    /* [rounds]: a neighbour's slot was read */
@@ -47,7 +47,7 @@ static void close_events(struct lab_event **events, int count) {
 }
 
 static int open_slots(struct host_sum *sum, struct lab_err *err) {
-    size_t slot_bytes = (size_t)sum->slot_values * sizeof(float);
+    size_t slot_bytes = sum->slot_bytes;
     if (sum->place.ranks == 1)
         return 0;
     return lab_buffer_open(sum->place.device, LAB_MEMORY_HOST_PINNED, sum->place.numa_node,
@@ -75,7 +75,7 @@ static int host_open(const struct lab_sum_place *place, int rounds, int64_t slot
     struct host_sum *sum = lab_mem_alloc(1, sizeof *sum);
     sum->place = *place;
     sum->rounds = rounds;
-    sum->slot_values = slot_values;
+    sum->slot_bytes = (size_t)slot_values * lab_dtype_bytes(place->dtype);
     sum->number = FIRST_NUMBER;
     sum->all = lab_mem_alloc((size_t)place->ranks, sizeof(struct host_sum *));
     if (open_slots(sum, err) || open_events(sum, &sum->put, err) ||
@@ -107,17 +107,28 @@ static int meet(struct host_sum *sum, struct lab_err *err) {
     return lab_group_meet(sum->place.group, sum->place.rank, sum->place.device, sum->number++, err);
 }
 
-static float *slot_of(const struct host_sum *sum, int round) {
-    return (float *)sum->slots.data + round * sum->slot_values;
+static void *slot_of(const struct host_sum *sum, int round) {
+    return (char *)sum->slots.data + (size_t)round * sum->slot_bytes;
+}
+
+/* Values [begin, begin + count) of the vector that is summed. */
+struct part {
+    void *data;
+    enum lab_dtype dtype;
+    int64_t count;
+};
+
+static size_t part_bytes(const struct part *part) {
+    return (size_t)part->count * lab_dtype_bytes(part->dtype);
 }
 
 /* Down into the own slot, once `reader` has read what was in it. */
-static int put(struct host_sum *sum, struct lab_stream *stream, int round, const float *data,
-               int64_t count, const struct host_sum *reader, struct lab_err *err) {
+static int put(struct host_sum *sum, struct lab_stream *stream, int round, struct part part,
+               const struct host_sum *reader, struct lab_err *err) {
     if (reader && lab_event_wait(reader->taken[round], stream, err))
         return -1;
-    if (count > 0 && lab_copy(stream, slot_of(sum, round), data, (size_t)count * sizeof *data,
-                              LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err))
+    if (part.count > 0 && lab_copy(stream, slot_of(sum, round), part.data, part_bytes(&part),
+                                   LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err))
         return -1;
     return lab_event_record(sum->put[round], stream, err);
 }
@@ -125,17 +136,16 @@ static int put(struct host_sum *sum, struct lab_stream *stream, int round, const
 /* Up from another's slot: added to what is here, or in its place. Another device's pinned memory is
  * ordinary memory to this one. */
 static int take(struct host_sum *sum, struct lab_stream *stream, int round,
-                const struct host_sum *owner, float *data, int64_t count, bool adds,
-                struct lab_err *err) {
+                const struct host_sum *owner, struct part part, bool adds, struct lab_err *err) {
     if (lab_event_wait(owner->put[round], stream, err))
         return -1;
-    if (count == 0)
+    if (part.count == 0)
         return 0;
-    struct lab_tensor own = lab_tensor_vector(data, LAB_FP32, count);
-    struct lab_tensor other = lab_tensor_vector(sum->scratch.data, LAB_FP32, count);
+    struct lab_tensor own = lab_tensor_vector(part.data, part.dtype, part.count);
+    struct lab_tensor other = lab_tensor_vector(sum->scratch.data, part.dtype, part.count);
     const struct lab_launch add = {.op = LAB_OP_ADD, .in = {own, other}, .out = own};
-    if (lab_copy(stream, adds ? sum->scratch.data : (void *)data, slot_of(owner, round),
-                 (size_t)count * sizeof *data, LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PAGEABLE, err))
+    if (lab_copy(stream, adds ? sum->scratch.data : part.data, slot_of(owner, round),
+                 part_bytes(&part), LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PAGEABLE, err))
         return -1;
     return adds ? lab_launch(stream, &add, err) : 0;
 }
@@ -154,28 +164,26 @@ static int ring_open(const struct lab_sum_place *place, void **ret_state, struct
     return host_open(place, 2 * (place->ranks - 1), part, ret_state, err);
 }
 
-struct part {
-    int64_t begin, count;
-};
-
-static struct part part_at(const struct host_sum *sum, int64_t count, int part) {
-    int64_t n = sum->place.ranks, index = ((int64_t)part % n + n) % n;
-    int64_t begin = count * index / n;
-    return (struct part){begin, count * (index + 1) / n - begin};
+static struct part part_at(const struct host_sum *sum, struct part whole, int number) {
+    int64_t n = sum->place.ranks, index = ((int64_t)number % n + n) % n;
+    int64_t begin = whole.count * index / n;
+    return (struct part){(char *)whole.data + (size_t)begin * lab_dtype_bytes(whole.dtype),
+                         whole.dtype, whole.count * (index + 1) / n - begin};
 }
 
-static int ring_enqueue(void *state, struct lab_stream *stream, float *data, int64_t count,
-                        struct lab_err *err) {
+static int ring_enqueue(void *state, struct lab_stream *stream, enum lab_dtype dtype, void *data,
+                        int64_t count, struct lab_err *err) {
     struct host_sum *sum = state;
+    const struct part whole = {data, dtype, count};
     int n = sum->place.ranks, own = sum->place.rank;
     const struct host_sum *left = sum->all[(own + n - 1) % n], *right = sum->all[(own + 1) % n];
     for (int round = 0; round < sum->rounds; round++) {
         bool adds = round < n - 1;
         /* the second half begins with the part whose sum ended up here */
         int number = adds ? own - round : own + 1 - (round - (n - 1));
-        struct part out = part_at(sum, count, number), in = part_at(sum, count, number - 1);
-        if (put(sum, stream, round, data + out.begin, out.count, right, err) || meet(sum, err) ||
-            take(sum, stream, round, left, data + in.begin, in.count, adds, err) ||
+        struct part out = part_at(sum, whole, number), in = part_at(sum, whole, number - 1);
+        if (put(sum, stream, round, out, right, err) || meet(sum, err) ||
+            take(sum, stream, round, left, in, adds, err) ||
             lab_event_record(sum->taken[round], stream, err))
             return -1;
     }
@@ -194,26 +202,26 @@ static int gather_open(const struct lab_sum_place *place, void **ret_state, stru
     return host_open(place, 2, place->count_most, ret_state, err);
 }
 
-static int gather(struct host_sum *sum, struct lab_stream *stream, float *data, int64_t count,
+static int gather(struct host_sum *sum, struct lab_stream *stream, struct part whole,
                   struct lab_err *err) {
     for (int i = 1; i < sum->place.ranks; i++)
-        if (take(sum, stream, 0, sum->all[i], data, count, true, err) ||
+        if (take(sum, stream, 0, sum->all[i], whole, true, err) ||
             lab_event_wait(sum->all[i]->taken[1], stream, err))
             return -1;
-    return lab_event_record(sum->taken[0], stream, err) ||
-           put(sum, stream, 1, data, count, NULL, err);
+    return lab_event_record(sum->taken[0], stream, err) || put(sum, stream, 1, whole, NULL, err);
 }
 
-static int gather_enqueue(void *state, struct lab_stream *stream, float *data, int64_t count,
-                          struct lab_err *err) {
+static int gather_enqueue(void *state, struct lab_stream *stream, enum lab_dtype dtype, void *data,
+                          int64_t count, struct lab_err *err) {
     struct host_sum *sum = state;
+    const struct part whole = {data, dtype, count};
     bool first = sum->place.rank == 0;
     if (sum->place.ranks == 1)
         return 0;
-    if ((!first && put(sum, stream, 0, data, count, sum->all[0], err)) || meet(sum, err) ||
-        (first && gather(sum, stream, data, count, err)) || meet(sum, err))
+    if ((!first && put(sum, stream, 0, whole, sum->all[0], err)) || meet(sum, err) ||
+        (first && gather(sum, stream, whole, err)) || meet(sum, err))
         return -1;
-    return !first && (take(sum, stream, 1, sum->all[0], data, count, false, err) ||
+    return !first && (take(sum, stream, 1, sum->all[0], whole, false, err) ||
                       lab_event_record(sum->taken[1], stream, err))
                ? -1
                : 0;

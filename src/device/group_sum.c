@@ -183,12 +183,29 @@ int lab_sum_check(struct lab_sum *sum, struct lab_err *err) {
     return lab_group_check(sum->place.group, err);
 }
 
+/* tf32 is a way to multiply: its values are fp32's. */
+static enum lab_dtype stored_as(enum lab_dtype dtype) {
+    return dtype == LAB_TF32 ? LAB_FP32 : dtype;
+}
+
+int lab_sum_enqueue_as(struct lab_sum *sum, struct lab_stream *stream, enum lab_dtype dtype,
+                       void *data, int64_t count, struct lab_err *err) {
+    const struct lab_sum_place *place = &sum->place;
+    dtype = stored_as(dtype);
+    int64_t most = place->count_most * (int64_t)lab_dtype_bytes(place->dtype) /
+                   (int64_t)lab_dtype_bytes(dtype);
+    if (count > most)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a sum of %lld values where %lld are the most",
+                           (long long)count, (long long)most);
+    if (dtype != place->dtype && dtype != LAB_FP32)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a sum of %s where %s was opened",
+                           lab_dtype_name(dtype), lab_dtype_name(place->dtype));
+    return count > 0 ? sum->kind->enqueue(sum->state, stream, dtype, data, count, err) : 0;
+}
+
 int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
                     struct lab_err *err) {
-    if (count > sum->place.count_most)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "a sum of %lld values where %lld are the most",
-                           (long long)count, (long long)sum->place.count_most);
-    return count > 0 ? sum->kind->enqueue(sum->state, stream, data, count, err) : 0;
+    return lab_sum_enqueue_as(sum, stream, LAB_FP32, data, count, err);
 }
 
 /* --- life --- */
@@ -205,6 +222,7 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
                                         .device = setup->device,
                                         .devices = sum->devices,
                                         .numa_node = setup->numa_node,
+                                        .dtype = stored_as(setup->dtype),
                                         .count_most = setup->count_most};
     lab_group_hold(group);
     if (lab_group_exchange(group, setup->rank, setup->device, setup->device, (void **)sum->devices,

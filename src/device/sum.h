@@ -15,6 +15,7 @@ struct lab_sum_place {
     struct lab_device *device;
     struct lab_device *const *devices; /* [ranks] of all; lives as long as the sum */
     int numa_node;
+    enum lab_dtype dtype; /* fp32, or one of 16 bits */
     int64_t count_most;
 };
 
@@ -28,8 +29,9 @@ struct lab_sum_kind {
     int (*open)(const struct lab_sum_place *place, void **ret_state, struct lab_err *err);
     /* states[ranks] of all, which live until all have come to close */
     int (*join)(void *state, void *const *states, struct lab_err *err);
-    int (*enqueue)(void *state, struct lab_stream *stream, float *data, int64_t count,
-                   struct lab_err *err);
+    /* `dtype` is the place's or fp32; of no more bytes than it was opened for */
+    int (*enqueue)(void *state, struct lab_stream *stream, enum lab_dtype dtype, void *data,
+                   int64_t count, struct lab_err *err);
     int (*check)(void *state, struct lab_err *err); /* optional: 0 */
     void (*leave)(void *state);                     /* optional: before all part; it was joined */
     /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for

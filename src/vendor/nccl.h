@@ -23,7 +23,7 @@ enum {
 };
 
 typedef int lab_nccl_type;
-enum { LAB_NCCL_FLOAT32 = 7 };
+enum { LAB_NCCL_FLOAT16 = 6, LAB_NCCL_FLOAT32 = 7, LAB_NCCL_BFLOAT16 = 9 };
 
 typedef int lab_nccl_reduction;
 enum { LAB_NCCL_SUM = 0 };

@@ -35,6 +35,7 @@ struct rank {
     struct lab_sum *sum;
     float *found; /* [LONGEST] */
     enum lab_sum_way way;
+    enum lab_dtype dtype;
     rank_work *work;
     int64_t count;
     int offset; /* of the vector, in values */
@@ -114,6 +115,7 @@ static int open_rank(struct rank *rank, struct lab_err *err) {
                                   .device = rank->device,
                                   .numa_node = -1,
                                   .way = rank->way,
+                                  .dtype = rank->dtype,
                                   .count_most = LONGEST};
     return lab_sum_open(rank->group, &setup, &rank->sum, err);
 }
@@ -150,6 +152,7 @@ static void set_all(int64_t count, const int offsets[RANKS]) {
         ranks[i].count = count;
         ranks[i].offset = offsets[i];
         ranks[i].way = LAB_SUM_AUTO;
+        ranks[i].dtype = LAB_FP32;
     }
 }
 
@@ -204,6 +207,67 @@ LAB_TEST(any_length_and_alignment_is_summed) {
             set_all(counts[c], offsets[o]);
             run_all(all_sum, 20);
             check_all();
+        }
+}
+
+/* --- of 16 bits --- */
+
+static uint16_t half_of(int rank, int64_t i) { /* whole numbers to 32, as bf16: sums are exact */
+    float value = (float)((i * 7 + 3 * rank) % 33);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+/* And between two of them one of fp32, as a training does with its loss. */
+static int sum_halves(struct rank *rank, struct lab_err *err) {
+    uint16_t *halves = (uint16_t *)(void *)rank->found;
+    size_t bytes = (size_t)(rank->count + rank->offset + SPARE) * sizeof *halves;
+    for (int64_t i = 0; i < rank->count + rank->offset + SPARE; i++)
+        halves[i] = half_of(rank->index, i - rank->offset + 8);
+    return lab_copy(rank->stream, rank->data.data, halves, bytes, LAB_MEMORY_DEVICE,
+                    LAB_MEMORY_HOST_PAGEABLE, err) ||
+                   lab_sum_enqueue_as(rank->sum, rank->stream, LAB_BF16,
+                                      (uint16_t *)rank->data.data + rank->offset, rank->count,
+                                      err) ||
+                   lab_sum_enqueue(rank->sum, rank->stream, (float *)rank->data.data + LONGEST - 1,
+                                   1, err) ||
+                   lab_copy(rank->stream, halves, rank->data.data, bytes, LAB_MEMORY_HOST_PAGEABLE,
+                            LAB_MEMORY_DEVICE, err) ||
+                   lab_stream_sync(rank->stream, err)
+               ? -1
+               : 0;
+}
+
+static void check_halves(void) {
+    for (int i = 0; i < RANKS; i++) {
+        const uint16_t *found = (const uint16_t *)(const void *)ranks[i].found;
+        require(ranks[i].failed, &ranks[i].err);
+        for (int64_t v = -ranks[i].offset; v < ranks[i].count + SPARE; v++) {
+            uint32_t bits = (uint32_t)found[v + ranks[i].offset] << 16;
+            float value, sum = 0;
+            memcpy(&value, &bits, sizeof value);
+            bool inside = v >= 0 && v < ranks[i].count;
+            for (int k = inside ? 0 : i; k < (inside ? RANKS : i + 1); k++)
+                sum += (float)((int)((v + 8) * 7 + 3 * k) % 33);
+            if (value != sum)
+                fail_msg("value %lld of %lld on rank %d is %g, must be %g", (long long)v,
+                         (long long)ranks[i].count, i, (double)value, (double)sum);
+        }
+    }
+}
+
+LAB_TEST(bf16_is_summed_in_fp32_and_rounded_once) {
+    static const int64_t counts[] = {1, 7, 1001, 54405, (1 << 21) + 1};
+    static const int offsets[][RANKS] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {0, 1, 2, 3}};
+    rank_work *const works[RANKS] = {sum_halves, sum_halves, sum_halves, sum_halves};
+    for (int c = 0; c < (int)(sizeof counts / sizeof *counts); c++)
+        for (int o = 0; o < 3; o++) {
+            set_all(counts[c], offsets[o]);
+            for (int i = 0; i < RANKS; i++)
+                ranks[i].dtype = LAB_BF16;
+            run_all(works, 20);
+            check_halves();
         }
 }
 

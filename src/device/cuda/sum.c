@@ -36,8 +36,8 @@ struct memory_sum {
     lab_cu_pointer own_seats;
     struct notice *notice;
     lab_cu_pointer seats;
-    int sm_count; /* of the smallest slice: grids are the same on all */
-    struct cuda_variant variant;
+    int sm_count;                         /* of the smallest slice: grids are the same on all */
+    struct cuda_variant singles, variant; /* of fp32, and of the dtype */
     struct cuda_fault fault;
     struct lab_group_watch watch;
 };
@@ -143,9 +143,11 @@ static int memory_open(const struct lab_sum_place *place, void **ret_state, stru
     struct cuda_module *module;
     sum->place = *place;
     sum->device = (struct cuda_device *)place->device;
-    sum->variant = cuda_sum_variant(place->ranks);
+    sum->singles = cuda_sum_variant(place->ranks, LAB_FP32);
+    sum->variant = cuda_sum_variant(place->ranks, place->dtype);
     /* compiled here: the others' kernels don't wait for it */
-    if (cuda_kernels_get(sum->device, &sum->variant, &module, err) ||
+    if (cuda_kernels_get(sum->device, &sum->singles, &module, err) ||
+        cuda_kernels_get(sum->device, &sum->variant, &module, err) ||
         (place->rank == 0 && open_shared(sum, err))) {
         memory_close(sum, true);
         return -1;
@@ -175,8 +177,8 @@ static int memory_join(void *state, void *const *states, struct lab_err *err) {
 
 /* --- use --- */
 
-static int memory_enqueue(void *state, struct lab_stream *stream, float *data, int64_t count,
-                          struct lab_err *err) {
+static int memory_enqueue(void *state, struct lab_stream *stream, enum lab_dtype dtype, void *data,
+                          int64_t count, struct lab_err *err) {
     struct memory_sum *sum = state;
     struct cuda_call call;
     if (cuda_enter(sum->device, err) || cuda_sum_check(sum, err))
@@ -189,7 +191,8 @@ static int memory_enqueue(void *state, struct lab_stream *stream, float *data, i
         .limit_ns = (uint64_t)(limit_s_of(sum) * 1e9),
         .rank = sum->place.rank,
     };
-    cuda_plan_sum(&sum->variant, &arguments, sum->sm_count, &call);
+    cuda_plan_sum(dtype == LAB_FP32 ? &sum->singles : &sum->variant, &arguments, sum->sm_count,
+                  &call);
     return cuda_kernels_put((struct cuda_stream *)stream, &call, err);
 }
 

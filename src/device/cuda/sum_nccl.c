@@ -258,8 +258,12 @@ static int nccl_join(void *state, void *const *states, struct lab_err *err) {
 
 /* --- use --- */
 
-static int nccl_enqueue(void *state, struct lab_stream *stream, float *data, int64_t count,
-                        struct lab_err *err) {
+static int nccl_enqueue(void *state, struct lab_stream *stream, enum lab_dtype dtype, void *data,
+                        int64_t count, struct lab_err *err) {
+    static const int types[] = {[LAB_FP32] = LAB_NCCL_FLOAT32,
+                                [LAB_TF32] = LAB_NCCL_FLOAT32,
+                                [LAB_BF16] = LAB_NCCL_BFLOAT16,
+                                [LAB_FP16] = LAB_NCCL_FLOAT16};
     struct nccl_sum *sum = state;
     lab_nccl_comm comm = atomic_load(&sum->comm);
     if (cuda_enter(sum->device, err) || lab_group_check(sum->place.group, err))
@@ -267,7 +271,7 @@ static int nccl_enqueue(void *state, struct lab_stream *stream, float *data, int
     if (!comm)
         return lab_err_set(err, LAB_ERR_SYSTEM, "another rank has ended the all-reduces");
     lab_nccl_result result =
-        sum->nccl->ncclAllReduce(data, data, (size_t)count, LAB_NCCL_FLOAT32, LAB_NCCL_SUM, comm,
+        sum->nccl->ncclAllReduce(data, data, (size_t)count, types[dtype], LAB_NCCL_SUM, comm,
                                  ((struct cuda_stream *)stream)->handle);
     return result == LAB_NCCL_SUCCESS ? 0 : nccl_fail(sum, result, "ncclAllReduce", err);
 }

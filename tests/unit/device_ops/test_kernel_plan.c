@@ -356,14 +356,14 @@ LAB_TEST(a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most) {
     struct cuda_sum_arguments arguments = {.count = 1 << 21, .rank = 3};
     struct cuda_call call;
     for (int ranks = 2; ranks <= 16; ranks++) {
-        struct cuda_variant variant = cuda_sum_variant(ranks);
+        struct cuda_variant variant = cuda_sum_variant(ranks, LAB_FP32);
         cuda_plan_sum(&variant, &arguments, 32, &call);
         assert_int_equal(call.grid[0], 32);
         check_call(h200, &call);
         assert_int_equal(call.arguments[5], 3);
     }
     /* given a short vector, then no block is without work */
-    struct cuda_variant variant = cuda_sum_variant(4);
+    struct cuda_variant variant = cuda_sum_variant(4, LAB_FP32);
     arguments.count = 1;
     cuda_plan_sum(&variant, &arguments, 32, &call);
     assert_int_equal(call.grid[0], 1);

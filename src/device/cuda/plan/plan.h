@@ -86,7 +86,7 @@
       "W3", "W4", "W5", "W6", "W7")                                                                \
     X(adamw, "adamw.cu", FROM_80, ANY, "pppppllffff", NULL)                                        \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)                                        \
-    X(sum, "sum.cu", FROM_80, SINGLE, "pplpli", "RANKS", "THREADS", "UNROLL")
+    X(sum, "sum.cu", FROM_80, ANY, "pplpli", "RANKS", "THREADS", "UNROLL")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -218,7 +218,7 @@ struct cuda_sum_arguments { /* the kernel's, in its order */
     int rank;
 };
 
-struct cuda_variant cuda_sum_variant(int ranks);
+struct cuda_variant cuda_sum_variant(int ranks, enum lab_dtype dtype);
 
 /* One kernel of a rank on `sm_count` multiprocessors. The grid follows from these and the count
  * alone: all ranks must come to the same. */
