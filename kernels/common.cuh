@@ -152,6 +152,27 @@ template <int N> __device__ __forceinline__ float row_sum(float x, float *shared
     return warp_sum(lane < N / 32 ? shared[lane] : 0.0f);
 }
 
+/*
+ * Down a column of parts[count, columns], in their order, so that the bits are the same each time.
+ * The 8 warps of a block take every eighth part of its 32 columns and meet in `shared`; the first
+ * warp's lanes have the sums.
+ */
+__device__ __forceinline__ float parts_sum(const float *parts, int count, int columns,
+                                           float (*shared)[32]) {
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    int c = (int)blockIdx.x * 32 + lane;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (int p = warp; p < count; p += 8)
+        sum += c < columns ? parts[(s64)p * columns + c] : 0.0f;
+    shared[warp][lane] = sum;
+    __syncthreads();
+#pragma unroll
+    for (int w = 1; w < 8; w++)
+        sum += shared[w][lane];
+    return sum;
+}
+
 template <int N> __device__ __forceinline__ float row_max(float x, float *shared) {
     x = warp_max(x);
     if (N == 32)

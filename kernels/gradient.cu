@@ -85,19 +85,10 @@ extern "C" __global__ void __launch_bounds__(256)
                       int strips, float value) {
     __shared__ float shared[8][32];
     wait_for_previous();
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int c = (int)blockIdx.x * 32 + lane;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int s = warp; s < strips; s += 8)
-        sum += c < columns ? parts[(s64)s * columns + c] : 0.0f;
-    shared[warp][lane] = sum;
-    __syncthreads();
-    if (warp || c >= columns)
+    int c = (int)blockIdx.x * 32 + (int)threadIdx.x;
+    float sum = parts_sum(parts, strips, columns, shared);
+    if (threadIdx.x >= 32 || c >= columns)
         return;
-#pragma unroll
-    for (int w = 1; w < 8; w++)
-        sum += shared[w][lane];
     out[c] = from_float(value != 0.0f ? fmaf(value, to_float(base[c]), sum) : sum);
 }
 #endif

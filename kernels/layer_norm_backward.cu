@@ -30,25 +30,14 @@
 #ifdef MAKE_layer_norm_backward_sums
 #include "common.cuh"
 
-/* 32 columns of 8 warps, which take every eighth part */
 extern "C" __global__ void __launch_bounds__(256)
     layer_norm_backward_sums(const float *parts, float *sums, int count, int blocks) {
     __shared__ float shared[8][32];
     wait_for_previous();
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int c = (int)blockIdx.x * 32 + lane;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int b = warp; b < blocks; b += 8)
-        sum += c < count ? parts[(s64)b * count + c] : 0.0f;
-    shared[warp][lane] = sum;
-    __syncthreads();
-    if (warp || c >= count)
-        return;
-#pragma unroll
-    for (int w = 1; w < 8; w++)
-        sum += shared[w][lane];
-    sums[c] = sum;
+    int c = (int)blockIdx.x * 32 + (int)threadIdx.x;
+    float sum = parts_sum(parts, blocks, count, shared);
+    if (threadIdx.x < 32 && c < count)
+        sums[c] = sum;
 }
 #endif
 
