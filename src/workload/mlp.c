@@ -117,10 +117,9 @@ struct mlp_shape mlp_shape_of_rank(const struct mlp_config *config, int index, i
     if (lab_str_equal(config->scaling, "weak"))
         whole.batch_size *= count;
     struct mlp_shape shape = mlp_shape_of(&whole);
-    /* where it doesn't come out even the first ranks have a row more */
-    int64_t each = whole.batch_size / count, more = whole.batch_size % count;
-    shape.mlp.rows = each + (index < more);
-    shape.mlp.first_row = index * each + (index < more ? index : more);
+    struct lab_bucket own = lab_parallel_share(whole.batch_size, index, count);
+    shape.mlp.rows = own.count;
+    shape.mlp.first_row = own.begin;
     return shape;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "workload/nccl/settings.h"
+#include "workload/parallel.h"
 #include "workload/workload.h"
 
 struct mlp_config {
@@ -114,19 +115,8 @@ struct mlp_parallel; /* parallel.c's */
 int mlp_parallel_open(struct mlp_training *training, const struct lab_rank *rank,
                       struct lab_err *err);
 void mlp_parallel_close(struct mlp_parallel *parallel); /* accepts NULL; all streams are idle */
-struct lab_stream *mlp_parallel_stream(const struct mlp_parallel *parallel);
-/* Launches, sums and update of one step. */
-int mlp_parallel_step(struct mlp_training *training, int iteration, struct lab_err *err);
-/* After a run: what its parts took, as means over those that were looked at. */
-int mlp_parallel_tell(struct mlp_training *training, int64_t time_ns, struct lab_err *err);
-/* What `enqueue` puts on the stream, kept as a graph instead of run. */
-int mlp_training_capture(struct mlp_training *training,
-                         int (*enqueue)(struct mlp_training *training, void *argument,
-                                        struct lab_err *err),
-                         void *argument, struct lab_graph **ret_graph, struct lab_err *err);
-/* To whoever listens. */
-void mlp_training_tell(const struct mlp_training *training, const char *name, const char *unit,
-                       double value, int64_t time_ns);
+/* What does its steps; NULL where `parallel` is. */
+struct lab_parallel *mlp_parallel_common(const struct mlp_parallel *parallel);
 
 int mlp_open(const void *config, const struct lab_rank *rank, void **ret_state,
              struct lab_err *err);

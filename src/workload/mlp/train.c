@@ -86,28 +86,15 @@ static void describe_launches(struct mlp_training *t) {
     t->launches[2].out = state;
 }
 
-int mlp_training_capture(struct mlp_training *t,
-                         int (*enqueue)(struct mlp_training *t, void *argument,
-                                        struct lab_err *err),
-                         void *argument, struct lab_graph **ret_graph, struct lab_err *err) {
-    if (lab_graph_begin(t->stream, err))
-        return -1;
-    struct lab_err second = LAB_ERR_INIT;
-    int failed = enqueue(t, argument, err);
-    if (lab_graph_end(t->stream, ret_graph, failed ? &second : err))
-        return -1;
-    return failed;
-}
-
-static int launch_step(struct mlp_training *t, void *argument, struct lab_err *err) {
-    (void)argument;
+static int launch_step(void *state, struct lab_err *err) {
+    const struct mlp_training *t = state;
     return lab_launch(t->stream, &t->step, err);
 }
 
 static int open_ways(struct mlp_training *t, struct lab_err *err) {
     if (t->config->compile_model) {
         lab_prepare(t->device, &t->step, 1);
-        return mlp_training_capture(t, launch_step, NULL, &t->graph, err);
+        return lab_parallel_capture(t->stream, launch_step, t, &t->graph, err);
     }
     lab_prepare(t->device, t->launches, 3);
     for (int i = 0; i < MLP_MARKS; i++)
@@ -191,15 +178,15 @@ static int launch_parts(struct mlp_training *t, int iteration, struct lab_err *e
 static int enqueue(void *state, int iteration, struct lab_err *err) {
     struct mlp_training *t = state;
     if (lab_spans_start(&t->spans, iteration, LAB_STAGE_COMPUTE, t->stream, err) ||
-        (t->parallel ? mlp_parallel_step(t, iteration, err)
+        (t->parallel ? lab_parallel_step(mlp_parallel_common(t->parallel), iteration, t->count, err)
          : t->graph  ? lab_graph_launch(t->graph, t->stream, err)
                      : launch_parts(t, iteration, err)))
         return -1;
     return lab_spans_end(&t->spans, iteration, LAB_STAGE_COMPUTE, t->stream, err);
 }
 
-void mlp_training_tell(const struct mlp_training *t, const char *name, const char *unit,
-                       double value, int64_t time_ns) {
+static void training_tell(const struct mlp_training *t, const char *name, const char *unit,
+                          double value, int64_t time_ns) {
     const struct lab_reported_metric metric = {name, unit, value, (double)NAN, -1, time_ns};
     if (t->sink && t->sink->metrics)
         t->sink->metrics(t->sink->state, &metric, 1);
@@ -212,7 +199,7 @@ static int tell_parts(const struct mlp_training *t, int64_t time_ns, struct lab_
         if (lab_event_time(t->marks[i], &times[i], err))
             return -1;
     for (int i = 0; i < 3; i++)
-        mlp_training_tell(t, names[i], "ms", 1e-6 * (double)(times[i + 1] - times[i]), time_ns);
+        training_tell(t, names[i], "ms", 1e-6 * (double)(times[i + 1] - times[i]), time_ns);
     return 0;
 }
 
@@ -225,8 +212,8 @@ int mlp_run(void *opaque, int count, struct lab_iteration *records, struct lab_e
     struct mlp_training *t = opaque;
     const float *state = t->state.data;
     t->count = count;
-    struct lab_stream *streams[] = {t->stream,
-                                    t->parallel ? mlp_parallel_stream(t->parallel) : NULL};
+    struct lab_parallel *parallel = mlp_parallel_common(t->parallel);
+    struct lab_stream *streams[] = {t->stream, lab_parallel_stream(parallel)};
     if (lab_spans_run(&t->spans, streams, 2, count, enqueue, t, records, err) ||
         lab_copy(t->stream, t->tail.data, state + lab_mlp_state_count(&t->shape.mlp) - LAB_MLP_TAIL,
                  LAB_MLP_TAIL * sizeof(float), LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err) ||
@@ -234,10 +221,10 @@ int mlp_run(void *opaque, int count, struct lab_iteration *records, struct lab_e
         return -1;
     int64_t now_ns = lab_clock_now(t->device->clock);
     if (!t->device->ref.simulated) { /* which has times, but no losses */
-        mlp_training_tell(t, "loss", "", (double)training_tail(t)[LAB_MLP_MSE], now_ns);
-        mlp_training_tell(t, "mae", "", (double)training_tail(t)[LAB_MLP_MAE], now_ns);
+        training_tell(t, "loss", "", (double)training_tail(t)[LAB_MLP_MSE], now_ns);
+        training_tell(t, "mae", "", (double)training_tail(t)[LAB_MLP_MAE], now_ns);
     }
-    if (t->parallel)
-        return mlp_parallel_tell(t, now_ns, err);
+    if (parallel)
+        return lab_parallel_tell(parallel, count, t->sink, now_ns, err);
     return t->graph ? 0 : tell_parts(t, now_ns, err);
 }

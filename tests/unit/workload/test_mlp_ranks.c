@@ -4,108 +4,14 @@
  * batches, to rounding, and the same on all ranks to the bit; and a rank that fails ends the
  * others.
  */
-#include "unit/workload/on_cpu.h"
+#include "unit/workload/on_ranks.h"
 #include "workload/mlp/mlp.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 extern const struct lab_workload lab_workload_mlp;
 
-enum { RANKS = 3, STEPS = 20 };
-
 #define MODEL "widths=50-40-24-3", "dropout=0.3", "batch_size=17", "dataset_size=200"
-
-struct rank {
-    struct on_cpu cpu;
-    const char *const *words;
-    struct mlp_training *training;
-    int steps; /* that it does */
-    int failed;
-    struct lab_err err;
-    pthread_t thread;
-    _Atomic int communications; /* times that communication was told, none of them negative */
-};
-
-static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
-    struct rank *rank = state;
-    assert_int_equal(count, 1);
-    if (lab_str_equal(items[0].name, "communication_time_ms") && items[0].value > 0)
-        rank->communications++;
-}
-
-static void *rank_main(void *argument) {
-    struct rank *rank = argument;
-    struct lab_iteration records[STEPS];
-    void *training = NULL;
-    const void *config = on_cpu_configure(&rank->cpu, &lab_workload_mlp, rank->words);
-    rank->failed = lab_workload_mlp.open(config, &rank->cpu.rank, &training, &rank->err) ||
-                   lab_workload_mlp.run(training, rank->steps, records, &rank->err);
-    if (rank->failed)
-        lab_group_fail(rank->cpu.rank.group, rank->cpu.rank.index, &rank->err);
-    rank->training = training;
-    return NULL;
-}
-
-static void *close_main(void *argument) { /* ranks part together */
-    struct rank *rank = argument;
-    lab_workload_mlp.close(rank->training);
-    return NULL;
-}
-
-static int open_ranks(void **state) {
-    struct rank *ranks = lab_mem_alloc(RANKS, sizeof *ranks);
-    for (int i = 0; i < RANKS; i++)
-        on_cpu_open(&ranks[i].cpu);
-    *state = ranks;
-    return 0;
-}
-
-static int close_ranks(void **state) {
-    struct rank *ranks = *state;
-    for (int i = 0; i < RANKS; i++)
-        on_cpu_close(&ranks[i].cpu);
-    lab_mem_free(ranks);
-    return 0;
-}
-
-static void in_threads(struct rank *ranks, int count, void *(*run)(void *)) {
-    for (int i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&ranks[i].thread, NULL, run, &ranks[i]), 0);
-    for (int i = 0; i < count; i++)
-        pthread_join(ranks[i].thread, NULL);
-}
-
-static struct lab_group *train_together(struct rank *ranks, int count, const char *const *words,
-                                        int steps) {
-    struct lab_group *group =
-        lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = 20});
-    for (int i = 0; i < count; i++) {
-        static struct lab_sink sinks[RANKS];
-        sinks[i] = (struct lab_sink){.metrics = on_metrics, .state = &ranks[i]};
-        ranks[i].cpu.rank.group = group;
-        ranks[i].cpu.rank.index = i;
-        ranks[i].cpu.rank.count = count;
-        ranks[i].cpu.rank.sink = &sinks[i];
-        ranks[i].words = words;
-        ranks[i].steps = steps;
-        ranks[i].err = LAB_ERR_INIT;
-        ranks[i].communications = 0;
-    }
-    in_threads(ranks, count, rank_main);
-    return group;
-}
-
-static void close_together(struct rank *ranks, int count, struct lab_group *group) {
-    in_threads(ranks, count, close_main);
-    lab_group_close(group);
-    for (int i = 0; i < count; i++)
-        ranks[i].cpu.rank = (struct lab_rank){.device = ranks[i].cpu.device,
-                                              .numa_node = ranks[i].cpu.rank.numa_node,
-                                              .count = 1,
-                                              .seed = 42};
-}
 
 /* What one device makes of the same steps; the caller frees. */
 static double *state_of_one(struct rank *rank, const char *const *words, int64_t *ret_count) {
@@ -122,20 +28,21 @@ static double *state_of_one(struct rank *rank, const char *const *words, int64_t
 
 static void check_ranks(struct rank *ranks, int count, const char *const *words,
                         const double *expected, int64_t size) {
-    struct lab_group *group = train_together(ranks, count, words, STEPS);
+    struct lab_group *group = train_together(ranks, count, &lab_workload_mlp, words, STEPS);
     for (int i = 0; i < count; i++)
         if (ranks[i].failed)
             fail_msg("rank %d of %d: %s", i, count, ranks[i].err.text);
-    const float *first = ranks[0].training->state.data;
+    const struct mlp_training *one = ranks[0].training;
+    const float *first = one->state.data;
     struct lab_verification v;
-    lab_verify_compare(first, expected, lab_mlp_parameters(&ranks[0].training->shape.mlp),
-                       LAB_POISON, 1e-5, &v);
+    lab_verify_compare(first, expected, lab_mlp_parameters(&one->shape.mlp), LAB_POISON, 1e-5, &v);
     if (!v.passed)
         fail_msg("%d ranks: %s", count, v.text);
     for (int64_t i = size - LAB_MLP_TAIL; i < size; i++) /* the step and the losses */
         assert_true(fabs((double)first[i] - expected[i]) <= 1e-5 * fabs(expected[i]));
     for (int i = 0; i < count; i++) {
-        assert_memory_equal(ranks[i].training->state.data, first, (size_t)size * sizeof *first);
+        const struct mlp_training *own = ranks[i].training;
+        assert_memory_equal(own->state.data, first, (size_t)size * sizeof *first);
         assert_true(ranks[i].communications > 0);
     }
     close_together(ranks, count, group);
@@ -186,7 +93,7 @@ LAB_TEST(what_is_dropped_is_the_same_on_any_number_of_ranks) {
     bool one[17 * 40], several[17 * 40];
     int zeros[RANKS + 1] = {0};
     for (int n = 1; n <= RANKS; n++) {
-        struct lab_group *group = train_together(ranks, n, WORDS(MODEL), STEPS);
+        struct lab_group *group = train_together(ranks, n, &lab_workload_mlp, WORDS(MODEL), STEPS);
         for (int i = 0; i < n; i++)
             zeros[n] += zeros_of(ranks[i].training, n == 1 ? one : several);
         if (n > 1)
@@ -223,7 +130,8 @@ LAB_TEST(shares_add_up_to_the_batch) {
 
 LAB_TEST(too_few_samples_are_refused) {
     struct rank *ranks = *state;
-    struct lab_group *group = train_together(ranks, 3, WORDS(MODEL, "batch_size=2"), STEPS);
+    struct lab_group *group =
+        train_together(ranks, 3, &lab_workload_mlp, WORDS(MODEL, "batch_size=2"), STEPS);
     assert_true(ranks[2].failed);
     assert_contains(ranks[2].err.text, "too few for 3 devices");
     close_together(ranks, 3, group);
