@@ -6,6 +6,9 @@
 
 static const char *const dtype_choices[] = {"bf16", "tf32", "fp32", NULL};
 static const char *const optimizer_choices[] = {"adamw", "adam", "sgd", NULL};
+static const char *const allreduce_choices[] = {"auto", "ring", "hierarchical",
+                                                "nccl", "none", NULL};
+static const char *const scaling_choices[] = {"strong", "weak", NULL};
 static const char *const recompute_choices[] = {"auto", "gelu", "none", NULL};
 
 #define AT(field) offsetof(struct gpt2_config, field)
@@ -63,6 +66,16 @@ static const struct lab_option options[] = {
      .unit = "number", .help = "seed of synthetic tokens and initial parameters"},
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "8", .min = 1, .max = 1000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
+     .choices = allreduce_choices,
+     .help = "how several ranks sum their gradients; none: each trains a model of its own"},
+    {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
+     .help = "sum the gradients of late blocks while those of early ones are still computed"},
+    {"bucket", LAB_OPTION_SIZE, AT(bucket), .fallback = "25MiB", .min = 4, .max = 0x1p40,
+     .unit = "bytes", .help = "least size of gradients summed at once, with overlap"},
+    {"scaling", LAB_OPTION_CHOICE, AT(scaling), .fallback = "strong", .choices = scaling_choices,
+     .help = "strong: ranks share batch_size; weak: each has as many sequences"},
+    NCCL_OPTIONS(AT(nccl)),
     {NULL},
 };
 
@@ -89,7 +102,11 @@ static int gpt2_check(void *opaque, struct lab_err *err) {
                            "these sizes need about %.0f TiB: make depth, width, seq or batch_size "
                            "smaller",
                            bytes / 0x1p40);
-    return 0;
+    return nccl_settings_check(&config->nccl, err);
+}
+
+static const char *const *gpt2_environment(const void *config, struct lab_arena *arena) {
+    return nccl_settings_words(&((const struct gpt2_config *)config)->nccl, arena);
 }
 
 static void gpt2_label(const void *opaque, struct lab_str *out) {
@@ -98,6 +115,8 @@ static void gpt2_label(const void *opaque, struct lab_str *out) {
                    (long long)config->width, (long long)config->seq, (long long)config->batch_size);
     if (config->accumulation > 1)
         lab_str_printf(out, "x%lld", (long long)config->accumulation);
+    if (lab_str_equal(config->scaling, "weak"))
+        lab_str_add(out, "_weak");
 }
 
 static void gpt2_label_words(const void *opaque, struct lab_str *out) {
@@ -108,17 +127,23 @@ static void gpt2_label_words(const void *opaque, struct lab_str *out) {
 
 /* --- cost --- */
 
-static void gpt2_kernels(const void *opaque, lab_launch_visit *visit, void *state) {
-    const struct gpt2_config *config = opaque;
-    struct gpt2_model model = {.shape = gpt2_shape_of(config), .config = config};
+static void visit_launches(const struct gpt2_config *config, const struct gpt2_shape *shape,
+                           lab_launch_visit *visit, void *state) {
+    struct gpt2_model model = {.shape = *shape, .config = config};
     model.memory = gpt2_memory_of(&model.shape);
     struct gpt2_list list = {0};
     for (int64_t i = 0; i < config->accumulation; i++)
         gpt2_list_gradient(&model, i > 0, &list);
+    gpt2_list_loss(&model, &list);
     gpt2_list_update(&model, &list);
     for (int i = 0; i < list.count; i++)
         visit(&list.items[i], state);
     gpt2_list_release(&list);
+}
+
+static void gpt2_kernels(const void *config, lab_launch_visit *visit, void *state) {
+    struct gpt2_shape shape = gpt2_shape_of(config);
+    visit_launches(config, &shape, visit, state);
 }
 
 /* A model's own operations: GELU computed again is none. */
@@ -131,9 +156,8 @@ static void add_cost(const struct lab_launch *launch, void *state) {
     total->launches++;
 }
 
-static void gpt2_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
-    const struct gpt2_config *config = opaque;
-    struct gpt2_shape s = gpt2_shape_of(config);
+void gpt2_cost_of(const struct gpt2_config *config, struct gpt2_shape s,
+                  struct lab_workload_cost *ret_cost) {
     *ret_cost = (struct lab_workload_cost){
         .samples = (double)s.rows * (double)s.accumulation,
         .device_bytes = gpt2_device_bytes(&s),
@@ -143,7 +167,15 @@ static void gpt2_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         .parameters = (double)gpt2_parameters(&s),
         .layers = (double)s.depth,
     };
-    gpt2_kernels(config, add_cost, ret_cost);
+    visit_launches(config, &s, add_cost, ret_cost);
+}
+
+static void gpt2_cost(const void *config, struct lab_workload_cost *ret_cost) {
+    gpt2_cost_of(config, gpt2_shape_of(config), ret_cost);
+}
+
+static void gpt2_share(const void *config, int index, int count, struct lab_workload_cost *cost) {
+    gpt2_cost_of(config, gpt2_shape_of_rank(config, index, count), cost);
 }
 
 const struct lab_workload lab_workload_gpt2 = {
@@ -162,15 +194,23 @@ const struct lab_workload lab_workload_gpt2 = {
         "\n"
         "sgd is m = beta1·m + g, p −= lr·(m + weight_decay·p): AdamW without its root.\n"
         "\n"
+        "Several ranks of a study train one model: each does its sequences of a batch. Gradients\n"
+        "are summed in the dtype, in buckets, from the last block on. communication_time_ms is\n"
+        "the time of a step's sums, exposed_communication_ms the part that the backward pass\n"
+        "didn't overlap. forward_ms ends before the head; of several micro-steps it is the last.\n"
+        "\n"
         "Gradients, updates and losses are checked in double precision over up to 100 steps. For\n"
         "a large model, one with 2 blocks and one head is checked instead.",
     .options = options,
     .config_size = sizeof(struct gpt2_config),
+    .collective = true,
     .check = gpt2_check,
     .label = gpt2_label,
     .label_words = gpt2_label_words,
     .cost = gpt2_cost,
     .kernels = gpt2_kernels,
+    .share = gpt2_share,
+    .environment = gpt2_environment,
     .open = gpt2_open,
     .close = gpt2_close,
     .run = gpt2_run,

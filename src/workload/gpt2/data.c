@@ -45,14 +45,14 @@ static int find_tokens(const char *path, const char *bytes, size_t length, struc
     return 0;
 }
 
-static int check_tokens(const struct gpt2_config *config, const struct gpt2_data *data,
-                        struct lab_err *err) {
-    int64_t needed = config->batch_size * config->seq + 1;
+static int check_tokens(const struct gpt2_config *config, const struct gpt2_shape *shape,
+                        const struct gpt2_data *data, struct lab_err *err) {
+    int64_t needed = shape->batch_rows + 1;
     if (data->count < needed)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "data=%s: %lld tokens, a batch of %lld sequences of %lld needs %lld",
-                           config->data, (long long)data->count, (long long)config->batch_size,
-                           (long long)config->seq, (long long)needed);
+        return lab_err_set(
+            err, LAB_ERR_USER, "data=%s: %lld tokens, a batch of %lld sequences of %lld needs %lld",
+            config->data, (long long)data->count, (long long)(shape->batch_rows / config->seq),
+            (long long)config->seq, (long long)needed);
     for (int64_t i = 0; i < data->count; i++)
         if (data->tokens[i] >= config->vocab)
             return lab_err_set(err, LAB_ERR_USER,
@@ -61,16 +61,16 @@ static int check_tokens(const struct gpt2_config *config, const struct gpt2_data
     return 0;
 }
 
-int gpt2_data_open(const struct gpt2_config *config, uint64_t seed, struct gpt2_data *ret_data,
-                   struct lab_err *err) {
-    struct gpt2_data data = {.seed = seed, .vocab = config->vocab};
+int gpt2_data_open(const struct gpt2_config *config, const struct gpt2_shape *shape,
+                   struct gpt2_data *ret_data, struct lab_err *err) {
+    struct gpt2_data data = {.seed = (uint64_t)config->data_seed, .vocab = config->vocab};
     char *bytes = NULL;
     size_t length = 0;
     lab_arena_init(&data.arena);
     if (config->data &&
         (lab_file_read(config->data, FILE_BYTES_MAX, &data.arena, &bytes, &length, err) ||
          find_tokens(config->data, bytes, length, &data, err) ||
-         check_tokens(config, &data, err))) {
+         check_tokens(config, shape, &data, err))) {
         lab_arena_release(&data.arena);
         return -1;
     }
@@ -105,8 +105,8 @@ static int64_t token_at(const struct gpt2_data *data, int64_t index) {
 
 void gpt2_data_read(const struct gpt2_data *data, const struct gpt2_shape *shape, int64_t index,
                     float *ret_tokens, float *ret_targets) {
-    int64_t batches = data->tokens ? (data->count - 1) / shape->rows : index + 1;
-    int64_t first = index % batches * shape->rows;
+    int64_t batches = data->tokens ? (data->count - 1) / shape->batch_rows : index + 1;
+    int64_t first = index % batches * shape->batch_rows + shape->first_row;
     for (int64_t i = 0; i <= shape->rows; i++) {
         float token =
             data->tokens ? (float)data->tokens[first + i] : (float)token_at(data, first + i);

@@ -5,6 +5,7 @@
  *   model.c      where each tensor lies, and the launches of a step
  *   data.c       tokens, by chance or from a file, and the parameters that training begins with
  *   train.c      the state on a device, and steps on it
+ *   parallel.c   the same on several devices, each with its share of a batch
  *   verify.c     steps against double precision
  *
  * A step is `accumulation` micro-steps, each forward and backward over batch_size sequences, and
@@ -13,6 +14,8 @@
  */
 #pragma once
 
+#include "workload/nccl/settings.h"
+#include "workload/parallel.h"
 #include "workload/workload.h"
 
 struct gpt2_config {
@@ -23,6 +26,10 @@ struct gpt2_config {
     const char *data; /* NULL = synthetic */
     int64_t data_seed, sync_frequency;
     bool compile_model;
+    const char *allreduce, *scaling;
+    bool overlap;
+    int64_t bucket; /* bytes */
+    struct nccl_settings nccl;
 };
 
 /* --- shape: every size that follows from the keys --- */
@@ -35,7 +42,9 @@ struct gpt2_shape {
     int64_t depth, width, heads, seq, positions, batch, accumulation;
     int64_t vocab, padded; /* padded: the table's rows, a multiple of 128 */
     int64_t rows;          /* tokens of a micro-step */
-    int64_t chunk;         /* rows whose logits exist at a time */
+    int64_t batch_rows;    /* of all ranks together, of which these begin at: */
+    int64_t first_row;
+    int64_t chunk; /* rows whose logits exist at a time */
     enum lab_dtype dtype;
     bool recompute; /* gelu's results, in backward */
     /* of the vector of parameters: where the parts begin, and all of it */
@@ -43,6 +52,12 @@ struct gpt2_shape {
 };
 
 struct gpt2_shape gpt2_shape_of(const struct gpt2_config *config);
+/* Of one of `count` ranks that share each batch. Any rank's where they train by themselves. */
+struct gpt2_shape gpt2_shape_of_rank(const struct gpt2_config *config, int index, int count);
+/* Of one device that does all ranks' work. */
+struct gpt2_shape gpt2_shape_of_all(const struct gpt2_config *config, int count);
+/* Whether ranks of a gang train one model. */
+bool gpt2_is_parallel(const struct gpt2_config *config, int count);
 /* Without the rows that pad the table. */
 int64_t gpt2_parameters(const struct gpt2_shape *shape);
 
@@ -75,6 +90,7 @@ int64_t gpt2_device_bytes(const struct gpt2_shape *shape);
 struct gpt2_list {
     struct lab_launch *items;
     int count, capacity;
+    int forward; /* of a gradient's, those before the head */
 };
 
 void gpt2_list_release(struct gpt2_list *list);
@@ -89,8 +105,14 @@ struct gpt2_model { /* a shape, and memory for it; NULL = launches without data 
 
 /* Forward and backward of one micro-step; `adds`: to the gradient of the ones before. */
 void gpt2_list_gradient(const struct gpt2_model *model, bool adds, struct gpt2_list *list);
+/* The sum of the step's losses. */
+void gpt2_list_loss(const struct gpt2_model *model, struct gpt2_list *list);
 /* Clipping and update. */
 void gpt2_list_update(const struct gpt2_model *model, struct gpt2_list *list);
+
+/* What a step of this shape does. */
+void gpt2_cost_of(const struct gpt2_config *config, struct gpt2_shape shape,
+                  struct lab_workload_cost *ret_cost);
 
 /* --- data --- */
 
@@ -103,10 +125,10 @@ struct gpt2_data {
     struct lab_arena arena;
 };
 
-int gpt2_data_open(const struct gpt2_config *config, uint64_t seed, struct gpt2_data *ret_data,
-                   struct lab_err *err);
+int gpt2_data_open(const struct gpt2_config *config, const struct gpt2_shape *shape,
+                   struct gpt2_data *ret_data, struct lab_err *err);
 void gpt2_data_close(struct gpt2_data *data);
-/* Micro-step `index` of a training: tokens and the ones that follow them, [rows] each. */
+/* Micro-step `index` of a training: the rank's tokens and those that follow them, [rows] each. */
 void gpt2_data_read(const struct gpt2_data *data, const struct gpt2_shape *shape, int64_t index,
                     float *ret_tokens, float *ret_targets);
 
@@ -138,6 +160,7 @@ struct gpt2_training {
     const struct gpt2_config *config;
     struct gpt2_model model;
     struct lab_device *device;
+    struct lab_rank rank;
     const struct lab_sink *sink;
     struct lab_stream *stream;
     struct lab_spans spans;
@@ -147,8 +170,10 @@ struct gpt2_training {
     int slots;                /* of `staged` */
     struct gpt2_data data;
     struct gpt2_list first, next, update;
-    struct lab_graph *graphs[3]; /* of these; NULL = launched one by one */
-    int64_t step;                /* done so far */
+    struct lab_graph *graphs[3];    /* of these; NULL = launched one by one */
+    int64_t step;                   /* done so far */
+    int count;                      /* steps of this run */
+    struct gpt2_parallel *parallel; /* NULL = trains alone */
 };
 
 int gpt2_open(const void *config, const struct lab_rank *rank, void **ret_state,
@@ -156,13 +181,26 @@ int gpt2_open(const void *config, const struct lab_rank *rank, void **ret_state,
 void gpt2_close(void *state); /* accepts NULL */
 /* Back to where training begins, with other data and parameters. */
 int gpt2_reset(struct gpt2_training *training, uint64_t seed, struct lab_err *err);
+/* The same with those that the keys name. */
+int gpt2_begin(struct gpt2_training *training, struct lab_err *err);
+int gpt2_launch(const struct gpt2_training *training, const struct gpt2_list *list, int first,
+                int end, struct lab_err *err);
 int gpt2_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
 int gpt2_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
+/* --- several ranks --- */
+
+struct gpt2_parallel; /* parallel.c's */
+
+int gpt2_parallel_open(struct gpt2_training *training, struct lab_err *err);
+void gpt2_parallel_close(struct gpt2_training *training); /* all streams are idle */
+/* What does its steps; NULL where it trains alone. */
+struct lab_parallel *gpt2_parallel_common(const struct gpt2_training *training);
+
 /* --- the same in double precision: verify.c --- */
 
-struct gpt2_reference { /* both buffers as doubles */
-    const struct gpt2_training *training;
+struct gpt2_reference {             /* both buffers as doubles */
+    const struct gpt2_model *model; /* whose launches name places in its buffers */
     double *values, *singles, *scratch;
 };
 

@@ -26,6 +26,30 @@ static int64_t round_up(int64_t value, int64_t step) {
 
 /* --- shape --- */
 
+bool gpt2_is_parallel(const struct gpt2_config *config, int count) {
+    return count > 1 && !lab_str_equal(config->allreduce, "none");
+}
+
+struct gpt2_shape gpt2_shape_of_all(const struct gpt2_config *config, int count) {
+    struct gpt2_config all = *config;
+    if (gpt2_is_parallel(config, count) && lab_str_equal(config->scaling, "weak"))
+        all.batch_size *= count;
+    return gpt2_shape_of(&all);
+}
+
+struct gpt2_shape gpt2_shape_of_rank(const struct gpt2_config *config, int index, int count) {
+    struct gpt2_config own = *config;
+    struct gpt2_shape all = gpt2_shape_of_all(config, count);
+    if (!gpt2_is_parallel(config, count))
+        return all;
+    struct lab_bucket share = lab_parallel_share(all.batch, index, count);
+    own.batch_size = share.count;
+    struct gpt2_shape shape = gpt2_shape_of(&own);
+    shape.batch_rows = all.rows;
+    shape.first_row = share.begin * all.seq;
+    return shape;
+}
+
 struct gpt2_shape gpt2_shape_of(const struct gpt2_config *config) {
     struct gpt2_shape s = {
         .depth = config->depth,
@@ -38,6 +62,7 @@ struct gpt2_shape gpt2_shape_of(const struct gpt2_config *config) {
         .vocab = config->vocab,
         .padded = round_up(config->vocab, ALIGNMENT),
         .rows = config->batch_size * config->seq,
+        .batch_rows = config->batch_size * config->seq,
     };
     int64_t square = s.width * s.width;
     lab_dtype_parse(config->dtype, &s.dtype);
@@ -379,7 +404,7 @@ static void put_head(const struct gpt2_model *m, struct gpt2_list *list, bool ad
                                   .out = logits,
                                   .also = single(m, m->memory.losses + first, count, 0),
                                   .classes = s->vocab,
-                                  .scale = 1 / (float)(s->rows * s->accumulation)});
+                                  .scale = 1 / (float)(s->batch_rows * s->accumulation)});
     put_product(list, adds || first > 0, logits, x, table_of(m, m->memory.gradient));
     put_through(list, logits, table,
                 matrix(m, m->memory.d_norm + first * s->width, count, s->width));
@@ -451,6 +476,7 @@ void gpt2_list_gradient(const struct gpt2_model *m, bool adds, struct gpt2_list 
     put_embedding(m, list);
     for (int64_t block = 0; block < s->depth; block++)
         put_block(m, list, block);
+    list->forward = list->count;
     for (int64_t first = 0; first < s->rows; first += s->chunk)
         put_head(m, list, adds, first, s->rows - first < s->chunk ? s->rows - first : s->chunk);
     put(list, (struct lab_launch){.op = LAB_OP_FILL, .out = rows_at(m, m->memory.d_residual, 1)});
@@ -462,15 +488,19 @@ void gpt2_list_gradient(const struct gpt2_model *m, bool adds, struct gpt2_list 
 
 /* --- update, and the loss --- */
 
+void gpt2_list_loss(const struct gpt2_model *m, struct gpt2_list *list) {
+    const struct gpt2_shape *s = &m->shape;
+    int64_t losses = s->accumulation > 1 ? m->memory.loss_sums : m->memory.losses;
+    put_sum(list, false, single(m, losses, s->rows, 1),
+            single(m, m->memory.control + GPT2_LOSS, 1, 0));
+}
+
 void gpt2_list_update(const struct gpt2_model *m, struct gpt2_list *list) {
     const struct gpt2_shape *s = &m->shape;
     const struct gpt2_config *config = m->config;
     struct lab_tensor control = single(m, m->memory.control, LAB_ADAMW_CONTROLS, 0);
     struct lab_tensor gradient = vector(m, m->memory.gradient, s->parameters);
-    struct lab_tensor loss = single(m, m->memory.control + GPT2_LOSS, 1, 0);
-    int64_t losses = s->accumulation > 1 ? m->memory.loss_sums : m->memory.losses;
     struct lab_tensor state = single(m, m->memory.state, 3, s->parameters);
-    put_sum(list, false, single(m, losses, s->rows, 1), loss);
     if (config->grad_clip > 0)
         put(list, (struct lab_launch){.op = LAB_OP_CLIP,
                                       .in = {gradient, control},

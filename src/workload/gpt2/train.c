@@ -51,32 +51,52 @@ int gpt2_reset(struct gpt2_training *t, uint64_t seed, struct lab_err *err) {
                : 0;
 }
 
-static int launch_list(const struct gpt2_training *t, const struct gpt2_list *list,
-                       struct lab_err *err) {
-    for (int i = 0; i < list->count; i++)
+int gpt2_begin(struct gpt2_training *t, struct lab_err *err) {
+    return gpt2_reset(t, (uint64_t)t->config->data_seed, err);
+}
+
+int gpt2_launch(const struct gpt2_training *t, const struct gpt2_list *list, int first, int end,
+                struct lab_err *err) {
+    for (int i = first; i < end; i++)
         if (lab_launch(t->stream, &list->items[i], err))
             return -1;
     return 0;
 }
 
-static int capture(struct gpt2_training *t, const struct gpt2_list *list,
-                   struct lab_graph **ret_graph, struct lab_err *err) {
-    struct lab_err second = LAB_ERR_INIT;
-    if (lab_graph_begin(t->stream, err))
-        return -1;
-    int failed = launch_list(t, list, err);
-    if (lab_graph_end(t->stream, ret_graph, failed ? &second : err))
-        return -1;
-    return failed;
+struct part { /* of a step: what a graph is made of */
+    const struct gpt2_training *training;
+    const struct gpt2_list *list;
+};
+
+static int launch_part(void *state, struct lab_err *err) {
+    const struct part *part = state;
+    return gpt2_launch(part->training, part->list, 0, part->list->count, err);
 }
 
-static int open_ways(struct gpt2_training *t, struct lab_err *err) {
+/* Alone: the loss and, where it follows at once, the update are part of the gradient's list. On
+ * several ranks the sums come before the update. */
+static void describe_lists(struct gpt2_training *t, bool parallel) {
+    bool accumulates = t->model.shape.accumulation > 1;
+    struct gpt2_list *apart = accumulates ? &t->update : &t->first;
+    gpt2_list_gradient(&t->model, false, &t->first);
+    if (accumulates)
+        gpt2_list_gradient(&t->model, true, &t->next);
+    gpt2_list_loss(&t->model, !parallel ? apart : accumulates ? &t->next : &t->first);
+    gpt2_list_update(&t->model, parallel ? &t->update : apart);
+}
+
+static int open_ways(struct gpt2_training *t, bool parallel, struct lab_err *err) {
     const struct gpt2_list *lists[] = {&t->first, &t->next, &t->update};
     for (int i = 0; i < 3; i++)
         lab_prepare(t->device, lists[i]->items, lists[i]->count);
-    for (int i = 0; i < 3 && t->config->compile_model; i++)
-        if (lists[i]->count && capture(t, lists[i], &t->graphs[i], err))
+    if (parallel)
+        return gpt2_parallel_open(t, err);
+    for (int i = 0; i < 3 && t->config->compile_model; i++) {
+        struct part part = {t, lists[i]};
+        if (lists[i]->count &&
+            lab_parallel_capture(t->stream, launch_part, &part, &t->graphs[i], err))
             return -1;
+    }
     return 0;
 }
 
@@ -86,6 +106,11 @@ static int check_device(const struct gpt2_training *t, struct lab_err *err) {
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (lab_data_require(t->device, needed[i], t->model.shape.dtype, err))
             return -1;
+    if (t->model.shape.batch < 1)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "batch_size=%lld: too few for %d devices, each needs at least one sequence",
+            (long long)t->config->batch_size, t->rank.count);
     return 0;
 }
 
@@ -94,23 +119,21 @@ int gpt2_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
     const struct gpt2_config *config = opaque;
     struct gpt2_training *t = lab_mem_alloc(1, sizeof *t);
     t->config = t->model.config = config;
-    t->model.shape = gpt2_shape_of(config);
+    bool parallel = rank->group && gpt2_is_parallel(config, rank->count);
+    t->model.shape = gpt2_shape_of_rank(config, rank->index, rank->group ? rank->count : 1);
     t->model.memory = gpt2_memory_of(&t->model.shape);
+    t->rank = *rank;
     t->device = rank->device;
     t->sink = rank->sink;
     t->slots = 2 * (int)config->sync_frequency;
-    if (check_device(t, err) ||
-        gpt2_data_open(config, (uint64_t)config->data_seed, &t->data, err) ||
+    if (check_device(t, err) || gpt2_data_open(config, &t->model.shape, &t->data, err) ||
         lab_stream_open(t->device, LAB_STREAM_COMPUTE, &t->stream, err) ||
         lab_spans_open(t->device, (int)config->sync_frequency, 1u << LAB_STAGE_COMPUTE, &t->spans,
                        err) ||
         open_buffers(t, rank->numa_node, err))
         goto fail;
-    gpt2_list_gradient(&t->model, false, &t->first);
-    if (config->accumulation > 1)
-        gpt2_list_gradient(&t->model, true, &t->next);
-    gpt2_list_update(&t->model, config->accumulation > 1 ? &t->update : &t->first);
-    if (gpt2_reset(t, (uint64_t)config->data_seed, err) || open_ways(t, err))
+    describe_lists(t, parallel);
+    if (gpt2_begin(t, err) || open_ways(t, parallel, err))
         goto fail;
     *ret_state = t;
     return 0;
@@ -123,6 +146,7 @@ void gpt2_close(void *state) {
     struct gpt2_training *t = state;
     if (!t)
         return;
+    gpt2_parallel_close(t);
     lab_stream_close(t->stream);
     for (int i = 0; i < 3; i++)
         lab_graph_close(t->graphs[i]);
@@ -154,10 +178,10 @@ static int stage(struct gpt2_training *t, int slot, int64_t micro, struct lab_er
                     (size_t)count * sizeof(float), LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, err);
 }
 
-static int launch_part(struct gpt2_training *t, int which, struct lab_err *err) {
+static int do_part(const struct gpt2_training *t, int which, struct lab_err *err) {
     const struct gpt2_list *lists[] = {&t->first, &t->next, &t->update};
     return t->graphs[which] ? lab_graph_launch(t->graphs[which], t->stream, err)
-                            : launch_list(t, lists[which], err);
+                            : gpt2_launch(t, lists[which], 0, lists[which]->count, err);
 }
 
 static float *told_by(const struct gpt2_training *t, int iteration) {
@@ -169,11 +193,14 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
     int64_t micros = t->model.shape.accumulation;
     if (lab_spans_start(&t->spans, iteration, LAB_STAGE_COMPUTE, t->stream, err))
         return -1;
+    struct lab_parallel *parallel = gpt2_parallel_common(t);
     for (int64_t i = 0; i < micros; i++)
-        if (stage(t, iteration % t->slots, i, err) || launch_part(t, i > 0, err))
+        if (stage(t, iteration % t->slots, i, err) ||
+            (parallel && i == micros - 1 ? lab_parallel_step(parallel, iteration, t->count, err)
+                                         : do_part(t, i > 0, err)))
             return -1;
     t->step++;
-    if ((t->update.count && launch_part(t, 2, err)) ||
+    if ((t->update.count && !parallel && do_part(t, 2, err)) ||
         lab_copy(t->stream, told_by(t, iteration),
                  (const float *)t->singles.data + t->model.memory.control,
                  GPT2_TOLD * sizeof(float), LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err))
@@ -184,7 +211,7 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
 /* A step's loss, rate and norm. */
 static void tell_step(const struct gpt2_training *t, const float *told, int64_t step,
                       int64_t time_ns) {
-    double tokens = (double)(t->model.shape.rows * t->model.shape.accumulation);
+    double tokens = (double)(t->model.shape.batch_rows * t->model.shape.accumulation);
     const struct lab_reported_metric metrics[] = {
         {"loss", "", (double)told[GPT2_LOSS] / tokens, (double)step, -1, time_ns},
         {"learning_rate", "", (double)told[LAB_ADAMW_RATE], (double)step, -1, time_ns},
@@ -197,7 +224,8 @@ static void tell_step(const struct gpt2_training *t, const float *told, int64_t 
 static void tell(const struct gpt2_training *t, int count, const struct lab_iteration *records) {
     const struct gpt2_shape *s = &t->model.shape;
     double seconds = 1e-9 * (double)(records[count - 1].end_ns - records[0].start_ns);
-    double tokens = (double)s->rows * (double)s->accumulation * count;
+    int64_t rows = t->device->ref.slices > 1 ? s->batch_rows : s->rows; /* whose power it is */
+    double tokens = (double)rows * (double)s->accumulation * count;
     double joules = 1e6 * lab_device_power_w(t->device) * seconds / tokens;
     double gib = (double)(t->values.size_bytes + t->singles.size_bytes) / 0x1p30;
     int64_t now_ns = lab_clock_now(t->device->clock);
@@ -212,10 +240,14 @@ static void tell(const struct gpt2_training *t, int count, const struct lab_iter
 
 int gpt2_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct gpt2_training *t = opaque;
-    struct lab_stream *streams[] = {t->stream};
-    if (lab_spans_run(&t->spans, streams, 1, count, enqueue, t, records, err))
+    struct lab_parallel *parallel = gpt2_parallel_common(t);
+    struct lab_stream *streams[] = {t->stream, lab_parallel_stream(parallel)};
+    t->count = count;
+    if (lab_spans_run(&t->spans, streams, 2, count, enqueue, t, records, err))
         return -1;
     if (t->sink && t->sink->metrics && !t->device->ref.simulated) /* which has times, no losses */
         tell(t, count, records);
-    return 0;
+    return parallel
+               ? lab_parallel_tell(parallel, count, t->sink, lab_clock_now(t->device->clock), err)
+               : 0;
 }

@@ -25,10 +25,11 @@
 /* --- launches by their definitions --- */
 
 static double *place_of(const struct gpt2_reference *r, const void *data) {
-    const struct gpt2_model *m = &r->training->model;
+    const struct gpt2_model *m = r->model;
+    int64_t element = (int64_t)lab_dtype_bytes(m->shape.dtype);
     const char *at = data;
-    if (at >= m->values && at < m->values + r->training->values.size_bytes)
-        return r->values + (at - m->values) / (int64_t)lab_dtype_bytes(m->shape.dtype);
+    if (at >= m->values && at < m->values + m->memory.values * element)
+        return r->values + (at - m->values) / element;
     return r->singles + (at - (const char *)m->singles) / (int64_t)sizeof(float);
 }
 
@@ -60,6 +61,9 @@ void gpt2_reference_run(struct gpt2_reference *r, const struct gpt2_list *list) 
 
 struct check {
     struct gpt2_training *training;
+    struct gpt2_model
+        model; /* one device's that does all ranks' work; nothing lies where it says */
+    struct gpt2_list first, next, update;
     struct gpt2_reference reference;
     struct lab_arena *arena;
     int steps;
@@ -77,20 +81,15 @@ static double loss_tolerance(enum lab_dtype dtype) {
     return dtype == LAB_FP32 ? 1e-5 : dtype == LAB_TF32 ? 1e-3 : 5e-3;
 }
 
-static double list_flops(const struct gpt2_list *list) {
-    double flops = 0;
-    for (int i = 0; i < list->count; i++)
-        flops += lab_op_cost(&list->items[i]).flops;
-    return flops;
-}
-
 static double step_flops(const struct gpt2_training *t) {
-    double more = (double)(t->model.shape.accumulation - 1);
-    return list_flops(&t->first) + more * list_flops(&t->next) + list_flops(&t->update);
+    struct lab_workload_cost cost;
+    struct gpt2_shape all = gpt2_shape_of_all(t->config, t->parallel ? t->rank.count : 1);
+    gpt2_cost_of(t->config, all, &cost);
+    return cost.compute.flops;
 }
 
-static int64_t scratch_count(const struct gpt2_training *t) {
-    const struct gpt2_list *lists[] = {&t->first, &t->update};
+static int64_t scratch_count(const struct check *check) {
+    const struct gpt2_list *lists[] = {&check->first, &check->update};
     int64_t most = 0;
     for (int l = 0; l < 2; l++)
         for (int i = 0; i < lists[l]->count; i++) {
@@ -106,15 +105,25 @@ static double *doubles(const struct check *check, int64_t count) {
     return lab_arena_alloc(check->arena, (size_t)count, sizeof(double));
 }
 
+/* The places of the model's tensors are in the doubles, which are as large at least. */
 static void open_memory(struct check *check) {
-    const struct gpt2_memory *m = &check->training->model.memory;
-    int64_t parameters = check->training->model.shape.parameters;
+    const struct gpt2_training *t = check->training;
+    struct gpt2_model *model = &check->model;
+    int64_t parameters = t->model.shape.parameters;
+    *model = (struct gpt2_model){.config = t->config};
+    model->shape = gpt2_shape_of_all(t->config, t->parallel ? t->rank.count : 1);
+    model->memory = gpt2_memory_of(&model->shape);
     check->reference = (struct gpt2_reference){
-        .training = check->training,
-        .values = doubles(check, m->values),
-        .singles = doubles(check, m->singles),
-        .scratch = doubles(check, scratch_count(check->training)),
+        .model = model,
+        .values = doubles(check, model->memory.values),
+        .singles = doubles(check, model->memory.singles),
     };
+    model->values = (char *)check->reference.values;
+    model->singles = (float *)(void *)check->reference.singles;
+    gpt2_list_gradient(model, false, &check->first);
+    gpt2_list_gradient(model, true, &check->next);
+    gpt2_list_update(model, &check->update);
+    check->reference.scratch = doubles(check, scratch_count(check));
     check->gradient = doubles(check, parameters);
     check->parameters = doubles(check, parameters);
     check->state = doubles(check, 3 * parameters);
@@ -144,7 +153,7 @@ static void note(struct check *check, double off, double tolerance, int step, co
  * keys' biases' is, is compared with the rest. */
 static void compare_gradients(struct check *check, int step) {
     const struct gpt2_shape *s = &check->training->model.shape;
-    const double *exact = check->reference.values + check->training->model.memory.gradient;
+    const double *exact = check->reference.values + check->model.memory.gradient;
     double whole = 0, tolerance = gradient_tolerance(s->dtype);
     int64_t at = 0;
     for (int64_t i = 0; i < s->parameters; i++)
@@ -168,8 +177,8 @@ static void compare_gradients(struct check *check, int step) {
 
 static void compare_loss(struct check *check, int step) {
     const struct gpt2_training *t = check->training;
-    const struct gpt2_memory *m = &t->model.memory;
-    const struct gpt2_shape *s = &t->model.shape;
+    const struct gpt2_memory *m = &check->model.memory;
+    const struct gpt2_shape *s = &check->model.shape;
     const double *losses =
         check->reference.singles + (s->accumulation > 1 ? m->loss_sums : m->losses);
     double exact = 0;
@@ -202,8 +211,8 @@ static void compare_updates(struct check *check, int step, const double *state) 
 /* The reference has all that the device had before the step. */
 static void reference_gradient(struct check *check, int64_t step) {
     struct gpt2_training *t = check->training;
-    const struct gpt2_shape *s = &t->model.shape;
-    const struct gpt2_memory *m = &t->model.memory;
+    const struct gpt2_shape *s = &check->model.shape;
+    const struct gpt2_memory *m = &check->model.memory;
     LAB_AUTO_FREE float *read = lab_mem_alloc((size_t)(2 * s->rows), sizeof *read);
     for (int64_t micro = 0; micro < s->accumulation; micro++) {
         gpt2_data_read(&t->data, s, step * s->accumulation + micro, read, read + s->rows);
@@ -211,15 +220,14 @@ static void reference_gradient(struct check *check, int64_t step) {
             check->reference.singles[m->tokens + i] = (double)read[i];
             check->reference.singles[m->targets + i] = (double)read[s->rows + i];
         }
-        gpt2_reference_run(&check->reference, micro ? &t->next : &t->first);
+        gpt2_reference_run(&check->reference, micro ? &check->next : &check->first);
     }
 }
 
 static int step_once(struct check *check, int step, struct lab_err *err) {
     struct gpt2_training *t = check->training;
     const struct gpt2_shape *s = &t->model.shape;
-    const struct gpt2_memory *m = &t->model.memory;
-    struct gpt2_list update = {0};
+    const struct gpt2_memory *m = &check->model.memory;
     struct lab_iteration record;
     float control[LAB_ADAMW_CONTROLS];
     int64_t element = (int64_t)lab_dtype_bytes(s->dtype), count = s->parameters;
@@ -227,10 +235,10 @@ static int step_once(struct check *check, int step, struct lab_err *err) {
     double *state = doubles(check, 3 * count);
     copy(r->values, check->parameters, count);
     copy(r->singles, check->state, 3 * count);
-    reference_gradient(check, step); /* with its own update, if the list has one */
+    reference_gradient(check, step);
     if (gpt2_run(t, 1, &record, err) ||
-        download(check, t->model.values + m->gradient * element, s->dtype, count, check->gradient,
-                 err) ||
+        download(check, t->model.values + t->model.memory.gradient * element, s->dtype, count,
+                 check->gradient, err) ||
         download(check, t->model.values, s->dtype, count, check->parameters, err) ||
         download(check, t->model.singles, LAB_FP32, 3 * count, state, err))
         return -1;
@@ -241,9 +249,7 @@ static int step_once(struct check *check, int step, struct lab_err *err) {
         r->singles[m->control + i] = (double)control[i];
     copy(r->values + m->gradient, check->gradient, count);
     copy(r->singles, check->state, 3 * count);
-    gpt2_list_update(&t->model, &update);
-    gpt2_reference_run(r, &update);
-    gpt2_list_release(&update);
+    gpt2_reference_run(r, &check->update);
     compare_updates(check, step, state);
     copy(check->state, state, 3 * count);
     return 0;
@@ -265,8 +271,11 @@ static int check_training(struct gpt2_training *t, uint64_t seed, bool stands_in
         download(&check, t->model.singles, LAB_FP32, 3 * s->parameters, check.state, err);
     for (int i = 0; i < check.steps && !failed; i++)
         failed = step_once(&check, i, err);
-    failed = failed || gpt2_reset(t, (uint64_t)t->config->data_seed, err);
+    failed = failed || gpt2_begin(t, err);
     t->sink = sink;
+    gpt2_list_release(&check.first);
+    gpt2_list_release(&check.next);
+    gpt2_list_release(&check.update);
     if (failed)
         return -1;
     *ret = (struct lab_verification){.applicable = true,
@@ -299,11 +308,14 @@ static int check_small(struct gpt2_training *t, uint64_t seed, struct lab_verifi
     config.heads = 1;
     config.width = head;
     config.vocab = least(config.vocab, 300);
-    config.batch_size = least(config.batch_size, 2);
+    config.batch_size =
+        least(config.batch_size, t->rank.group && t->rank.count > 2 ? t->rank.count : 2);
+    config.bucket = 4; /* one for each block */
     config.seq = config.positions = least(config.seq, 40);
     config.accumulation = least(config.accumulation, 2);
     config.data = NULL;
-    struct lab_rank rank = {.device = t->device, .numa_node = -1, .count = 1};
+    struct lab_rank rank = t->rank;
+    rank.sink = NULL;
     if (gpt2_open(&config, &rank, &state, err))
         return -1;
     int failed = check_training(state, seed, true, ret, err);
@@ -315,6 +327,13 @@ int gpt2_verify(void *state, uint64_t seed, struct lab_verification *ret, struct
     struct gpt2_training *t = state;
     if (lab_verify_skip(t->device, ret))
         return 0;
-    bool large = step_flops(t) * STEPS_LEAST > REFERENCE_FLOPS;
-    return large ? check_small(t, seed, ret, err) : check_training(t, seed, false, ret, err);
+    bool large = step_flops(t) * STEPS_LEAST > REFERENCE_FLOPS, parallel = t->parallel;
+    if (parallel) /* ranks must begin with the same parameters, and their seeds differ */
+        seed = (uint64_t)t->config->data_seed + 1;
+    if (!large)
+        return check_training(t, seed, false, ret, err);
+    gpt2_parallel_close(t); /* a group has one sum at a time */
+    if (check_small(t, seed, ret, err))
+        return -1;
+    return parallel ? gpt2_parallel_open(t, err) : 0;
 }
