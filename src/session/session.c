@@ -256,6 +256,8 @@ int lab_session_measure(struct lab_session *session, const struct lab_measure_pl
     int result = lab_measure(&own, subjects, count, arena, ret, err);
     session->choices = NULL;
     session->chunk = NULL;
+    if (result == 0 && !choices && session->workload->finish)
+        return session->workload->finish(session->state, err);
     return result;
 }
 

@@ -66,6 +66,12 @@ static const struct lab_option options[] = {
      .unit = "number", .help = "seed of synthetic tokens and initial parameters"},
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "8", .min = 1, .max = 1000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    {"checkpoint", LAB_OPTION_STRING, AT(checkpoint), .value_name = "FILE",
+     .help = "where the state of the training is kept, at its end"},
+    {"checkpoint_steps", LAB_OPTION_INT, AT(checkpoint_steps), .fallback = "0", .min = 0,
+     .max = 1 << 30, .unit = "steps", .help = "steps between two checkpoints; 0 = only at the end"},
+    {"resume_from", LAB_OPTION_STRING, AT(resume), .value_name = "FILE",
+     .help = "checkpoint from which the training resumes"},
     {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
      .choices = allreduce_choices,
      .help = "how several ranks sum their gradients; none: each trains a model of its own"},
@@ -199,6 +205,8 @@ const struct lab_workload lab_workload_gpt2 = {
         "the time of a step's sums, exposed_communication_ms the part that the backward pass\n"
         "didn't overlap. forward_ms ends before the head; of several micro-steps it is the last.\n"
         "\n"
+        "A training that resumes from a checkpoint has the losses of one that never stopped.\n"
+        "\n"
         "Gradients, updates and losses are checked in double precision over up to 100 steps. For\n"
         "a large model, one with 2 blocks and one head is checked instead.",
     .options = options,
@@ -214,5 +222,6 @@ const struct lab_workload lab_workload_gpt2 = {
     .open = gpt2_open,
     .close = gpt2_close,
     .run = gpt2_run,
+    .finish = gpt2_finish,
     .verify = gpt2_verify,
 };

@@ -146,9 +146,12 @@ struct lab_workload {
 
     /*
      * Runs `count` ≥ 1 iterations as one stretch and fills `records` (count of them) in order; when
-     * it returns, the device is idle. Nothing is allocated and no file is touched in it.
+     * it returns, the device is idle. Nothing is allocated and no file is touched in it, unless a
+     * key asks for files between iterations.
      */
     int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
+    /* optional: behind the last of them, once: writes what is to be kept. NULL = nothing is */
+    int (*finish)(void *state, struct lab_err *err);
 
     /*
      * One iteration on fresh data drawn from `seed`, with every output poisoned first, against a

@@ -6,6 +6,7 @@
  *   data.c       tokens, by chance or from a file, and the parameters that training begins with
  *   train.c      the state on a device, and steps on it
  *   parallel.c   the same on several devices, each with its share of a batch
+ *   checkpoint.c the state as a file
  *   verify.c     steps against double precision
  *
  * A step is `accumulation` micro-steps, each forward and backward over batch_size sequences, and
@@ -26,6 +27,8 @@ struct gpt2_config {
     const char *data; /* NULL = synthetic */
     int64_t data_seed, sync_frequency;
     bool compile_model;
+    const char *checkpoint, *resume; /* files; NULL = none */
+    int64_t checkpoint_steps;
     const char *allreduce, *scaling;
     bool overlap;
     int64_t bucket; /* bytes */
@@ -173,6 +176,7 @@ struct gpt2_training {
     struct lab_graph *graphs[3];    /* of these; NULL = launched one by one */
     int64_t step;                   /* done so far */
     int count;                      /* steps of this run */
+    bool checking;                  /* these steps are nobody's */
     struct gpt2_parallel *parallel; /* NULL = trains alone */
 };
 
@@ -181,11 +185,12 @@ int gpt2_open(const void *config, const struct lab_rank *rank, void **ret_state,
 void gpt2_close(void *state); /* accepts NULL */
 /* Back to where training begins, with other data and parameters. */
 int gpt2_reset(struct gpt2_training *training, uint64_t seed, struct lab_err *err);
-/* The same with those that the keys name. */
+/* The same with those that the keys name: from a checkpoint, where there is one. */
 int gpt2_begin(struct gpt2_training *training, struct lab_err *err);
 int gpt2_launch(const struct gpt2_training *training, const struct gpt2_list *list, int first,
                 int end, struct lab_err *err);
 int gpt2_run(void *state, int count, struct lab_iteration *records, struct lab_err *err);
+int gpt2_finish(void *state, struct lab_err *err);
 int gpt2_verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
 /* --- several ranks --- */
@@ -196,6 +201,13 @@ int gpt2_parallel_open(struct gpt2_training *training, struct lab_err *err);
 void gpt2_parallel_close(struct gpt2_training *training); /* all streams are idle */
 /* What does its steps; NULL where it trains alone. */
 struct lab_parallel *gpt2_parallel_common(const struct gpt2_training *training);
+
+/* --- checkpoints --- */
+
+/* Writes the file that the config names. */
+int gpt2_checkpoint_save(struct gpt2_training *training, struct lab_err *err);
+/* Reads it: parameters, moments and the count of steps. */
+int gpt2_checkpoint_load(struct gpt2_training *training, struct lab_err *err);
 
 /* --- the same in double precision: verify.c --- */
 

@@ -52,7 +52,9 @@ int gpt2_reset(struct gpt2_training *t, uint64_t seed, struct lab_err *err) {
 }
 
 int gpt2_begin(struct gpt2_training *t, struct lab_err *err) {
-    return gpt2_reset(t, (uint64_t)t->config->data_seed, err);
+    if (gpt2_reset(t, (uint64_t)t->config->data_seed, err))
+        return -1;
+    return t->config->resume ? gpt2_checkpoint_load(t, err) : 0;
 }
 
 int gpt2_launch(const struct gpt2_training *t, const struct gpt2_list *list, int first, int end,
@@ -111,6 +113,9 @@ static int check_device(const struct gpt2_training *t, struct lab_err *err) {
             err, LAB_ERR_USER,
             "batch_size=%lld: too few for %d devices, each needs at least one sequence",
             (long long)t->config->batch_size, t->rank.count);
+    if (t->device->ref.simulated && (t->config->checkpoint || t->config->resume))
+        return lab_err_set(err, LAB_ERR_USER, "%s: a simulated device has no parameters to keep",
+                           t->config->checkpoint ? "checkpoint" : "resume_from");
     return 0;
 }
 
@@ -238,8 +243,8 @@ static void tell(const struct gpt2_training *t, int count, const struct lab_iter
     t->sink->metrics(t->sink->state, metrics, joules > 0 ? 2 : 1);
 }
 
-int gpt2_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
-    struct gpt2_training *t = opaque;
+static int run_steps(struct gpt2_training *t, int count, struct lab_iteration *records,
+                     struct lab_err *err) {
     struct lab_parallel *parallel = gpt2_parallel_common(t);
     struct lab_stream *streams[] = {t->stream, lab_parallel_stream(parallel)};
     t->count = count;
@@ -250,4 +255,37 @@ int gpt2_run(void *opaque, int count, struct lab_iteration *records, struct lab_
     return parallel
                ? lab_parallel_tell(parallel, count, t->sink, lab_clock_now(t->device->clock), err)
                : 0;
+}
+
+/* --- checkpoints --- */
+
+/* One rank's file is that of all: they have the same state. */
+static bool keeps(const struct gpt2_training *t) {
+    return t->config->checkpoint && !t->checking && (!t->parallel || t->rank.index == 0);
+}
+
+/* Steps until the next checkpoint; they are the same on all ranks. */
+static int steps_until(const struct gpt2_training *t, int count) {
+    int64_t every = t->config->checkpoint_steps;
+    if (!t->config->checkpoint || every == 0)
+        return count;
+    int64_t left = every - t->step % every;
+    return left < count ? (int)left : count;
+}
+
+int gpt2_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+    struct gpt2_training *t = opaque;
+    int64_t every = t->config->checkpoint_steps;
+    for (int done = 0, steps; done < count; done += steps) {
+        steps = steps_until(t, count - done);
+        if (run_steps(t, steps, records + done, err) ||
+            (every > 0 && t->step % every == 0 && keeps(t) && gpt2_checkpoint_save(t, err)))
+            return -1;
+    }
+    return 0;
+}
+
+int gpt2_finish(void *state, struct lab_err *err) {
+    struct gpt2_training *t = state;
+    return keeps(t) ? gpt2_checkpoint_save(t, err) : 0;
 }

@@ -264,6 +264,7 @@ static int check_training(struct gpt2_training *t, uint64_t seed, bool stands_in
     check.steps = (int)fmax(STEPS_LEAST, fmin(steps, STEPS_MOST));
     const struct lab_sink *sink = t->sink;
     t->sink = NULL; /* these losses are nobody's */
+    t->checking = true;
     open_memory(&check);
     int failed =
         gpt2_reset(t, seed, err) ||
@@ -273,6 +274,7 @@ static int check_training(struct gpt2_training *t, uint64_t seed, bool stands_in
         failed = step_once(&check, i, err);
     failed = failed || gpt2_begin(t, err);
     t->sink = sink;
+    t->checking = false;
     gpt2_list_release(&check.first);
     gpt2_list_release(&check.next);
     gpt2_list_release(&check.update);
@@ -313,7 +315,7 @@ static int check_small(struct gpt2_training *t, uint64_t seed, struct lab_verifi
     config.bucket = 4; /* one for each block */
     config.seq = config.positions = least(config.seq, 40);
     config.accumulation = least(config.accumulation, 2);
-    config.data = NULL;
+    config.data = config.checkpoint = config.resume = NULL;
     struct lab_rank rank = t->rank;
     rank.sink = NULL;
     if (gpt2_open(&config, &rank, &state, err))

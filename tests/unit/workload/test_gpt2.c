@@ -242,6 +242,83 @@ LAB_TEST(bad_files_are_one_clear_line) {
     remove("test_gpt2.bin");
 }
 
+/* --- checkpoints --- */
+
+#define KEPT "test_gpt2.ckpt"
+
+static void train_and_keep(struct on_cpu *cpu, const char *const *words, int steps, char **bytes,
+                           size_t *length) {
+    struct gpt2_training *t = on_cpu_start(cpu, &lab_workload_gpt2, words);
+    loss_after(t, steps);
+    ASSERT_OK(gpt2_finish(t, err));
+    gpt2_close(t);
+    ASSERT_OK(lab_file_read(KEPT, 1 << 30, &cpu->arena, bytes, length, err));
+}
+
+#define SCHEDULE "checkpoint=" KEPT, "lr=0.01", "warmup=2", "steps=9", "accumulation=2"
+
+LAB_TEST(a_training_that_resumes_leaves_the_same_bytes) {
+    static const char *const optimizers[] = {"optimizer=adamw", "optimizer=sgd"};
+    char *whole, *resumed;
+    size_t length, again;
+    for (int i = 0; i < 2; i++) {
+        const char *kind = optimizers[i];
+        train_and_keep(*state, WORDS(TINY, SCHEDULE, kind), 7, &whole, &length);
+        train_and_keep(*state, WORDS(TINY, SCHEDULE, kind), 3, &resumed, &again);
+        train_and_keep(*state, WORDS(TINY, SCHEDULE, kind, "resume_from=" KEPT), 4, &resumed,
+                       &again);
+        assert_int_equal(again, length);
+        assert_memory_equal(resumed, whole, length);
+    }
+    /* given checkpoints on the way, then the last of them is there without an end */
+    struct gpt2_training *t = on_cpu_start(
+        *state, &lab_workload_gpt2, WORDS(TINY, SCHEDULE, "optimizer=sgd", "checkpoint_steps=7"));
+    loss_after(t, 5);
+    struct lab_verification verified;
+    ASSERT_OK(gpt2_verify(t, 3, &verified, err)); /* begins anew, and keeps none of its own */
+    loss_after(t, 8);
+    gpt2_close(t);
+    struct on_cpu *cpu = *state;
+    ASSERT_OK(lab_file_read(KEPT, 1 << 30, &cpu->arena, &resumed, &again, err));
+    assert_memory_equal(resumed, whole, length);
+    remove(KEPT);
+}
+
+LAB_TEST(bad_checkpoints_are_one_clear_line) {
+    struct on_cpu *cpu = *state;
+    char *bytes;
+    size_t length;
+    train_and_keep(cpu, WORDS(TINY, "checkpoint=" KEPT), 1, &bytes, &length);
+    const struct {
+        const char *word;
+        size_t length, flipped;
+        const char *text;
+    } cases[] = {
+        {"depth=3", length, 0, "its depth is 2, this training's is 3"},
+        {"vocab=12", length, 0, "its vocab is 11, this training's is 12"},
+        {"optimizer=sgd", length, 0, "its optimizer=sgd is 0, this training's is 1"},
+        {"lr=1", length - 1, 0, "cut short, "},
+        {"lr=1", 100, 0, "cut short, 100 of "},
+        {"lr=1", 0, 0, "no checkpoint of a gpt2 training"},
+        {"lr=1", length, 9, "version "},
+        {"lr=1", length, 300, "damaged, its hash doesn't match"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes[cases[i].flipped] ^= (char)(cases[i].flipped ? 1 : 0);
+        ASSERT_OK(lab_file_write_atomic(KEPT, bytes, cases[i].length, err));
+        bytes[cases[i].flipped] ^= (char)(cases[i].flipped ? 1 : 0);
+        void *training = NULL;
+        const void *config = on_cpu_configure(cpu, &lab_workload_gpt2,
+                                              WORDS(TINY, "resume_from=" KEPT, cases[i].word));
+        ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER, cases[i].text);
+    }
+    remove(KEPT);
+    void *training = NULL;
+    const void *config =
+        on_cpu_configure(cpu, &lab_workload_gpt2, WORDS(TINY, "resume_from=" KEPT));
+    ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER, "No such file");
+}
+
 LAB_TEST(sizes_that_do_not_fit_are_refused) {
     static const struct {
         const char *words[3], *text;
