@@ -201,12 +201,22 @@ bool plan_is_unused_setting(const struct plan_job *job, const char *key,
            !lab_options_find(job->workload->options, key);
 }
 
+bool plan_is_others_setting(const struct plan_job *job, const char *key,
+                            const struct lab_value *value) {
+    bool others = false;
+    for (int i = 0; lab_workloads[i]; i++)
+        others |= !lab_workloads[i]->external && lab_options_find(lab_workloads[i]->options, key);
+    return others && plan_is_unused_setting(job, key, value);
+}
+
 static int add_path(const struct reader *r, struct plan_product *product, int fixed,
                     const struct lab_value *entry) {
     const char *path = entry->string;
     struct lab_value *value = lookup(r->job->experiment, path);
     if (!value)
         return refuse_path(r, entry, path);
+    if (plan_is_others_setting(r->job, path, value))
+        return 0;
     if (value->type != LAB_VALUE_MAP)
         return add_single(r, product, fixed, path, value, entry);
     for (int i = 0; i < value->count; i++) {

@@ -429,6 +429,13 @@ void plan_note_programs(struct plan_book *book, const struct plan_job *job) {
         if (plan_is_unused_setting(job, matrix->keys[i], matrix->items[i]))
             plan_note(book, "matrix.%s has no effect: %s has no such option", matrix->keys[i],
                       job->workload->name);
+    for (int i = 0; i < job->experiment->count; i++) {
+        const struct lab_value *value = job->experiment->items[i];
+        if (value->type != LAB_VALUE_NULL &&
+            plan_is_others_setting(job, job->experiment->keys[i], value))
+            plan_note(book, "%s has no effect: %s has no such option", job->experiment->keys[i],
+                      job->workload->name);
+    }
 }
 
 static int check_rank(const struct plan_book *book, const struct plan_work *work,

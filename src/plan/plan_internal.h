@@ -191,6 +191,11 @@ bool plan_is_axis_root(const struct plan_job *job, const char *key);
 bool plan_is_unused_setting(const struct plan_job *job, const char *key,
                             const struct lab_value *value);
 
+/* A key of the study, from its file, that other workloads have and this one lacks: it was chosen
+ * instead of the study's own. A word of the command line is a mistake instead. */
+bool plan_is_others_setting(const struct plan_job *job, const char *key,
+                            const struct lab_value *value);
+
 /* Of numa_nodes: the one that the device is attached to, whichever that is. */
 bool plan_is_local_node(const struct lab_value *node);
 

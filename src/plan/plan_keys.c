@@ -491,7 +491,7 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
         int own = row ? 0 : read_own(job, key, value, arena, err);
         if (own < 0)
             return -1;
-        if (own > 0)
+        if (own > 0 || plan_is_others_setting(job, key, value))
             continue;
         if (row) {
             const char *path = lab_arena_printf(arena, "experiment.%s", key);

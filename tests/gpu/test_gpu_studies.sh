@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Studies on a GPU as a user runs them: quick_test kernel by kernel, with graphs, and on two slices at once
-# in one worker; training on all slices. All runs must succeed with verified outputs, copies must lie under
-# compute, and slices must run side by side (check_study.py).
+# in one worker; training of an MLP and of GPT-2 on all slices. All runs must succeed with verified outputs,
+# copies must lie under compute, and slices must run side by side (check_study.py).
 #
 #   test_gpu_studies.sh [OVERRIDE...]       more overrides for each quick_test
 #
@@ -54,5 +54,22 @@ for dtype in fp32 tf32; do
     study "trained-$dtype" "" train_scaling device="$slices" experiment.gpu_mode=multi \
         'experiment.batch_sizes=[17]' experiment.runs=2 experiment.max_retries=0 \
         experiment.test.compile_model=true experiment.test.dtype="$dtype"
+done
+# sums in buckets beside the backward pass; cores have fp32 alone, and no time for a larger model
+model=(+experiment.depth=6 +experiment.width=256 +experiment.heads=4 +experiment.seq=128 +experiment.vocab=1000
+    experiment.runs=2)
+dtypes=(fp32 bf16)
+case $device in
+cuda*) ;;
+*)
+    model=(+experiment.depth=1 +experiment.width=64 +experiment.heads=1 +experiment.seq=16 +experiment.vocab=64
+        experiment.runs=1)
+    dtypes=(fp32)
+    ;;
+esac
+for dtype in "${dtypes[@]}"; do
+    study "gpt2-$dtype" "" train_scaling experiment.workload=gpt2 device="$slices" experiment.gpu_mode=multi \
+        'experiment.batch_sizes=[6]' experiment.max_retries=0 experiment.bucket=1MiB \
+        "${model[@]}" +experiment.accumulation=2 experiment.test.dtype="$dtype"
 done
 exit "$failed"

@@ -96,6 +96,17 @@ LAB_TEST(a_matrix_over_a_workload_of_gpulabs) {
             "experiment=test_matrix", "experiment.workload=mlp", "experiment.command=train");
 }
 
+/* What the study's file sets for its own workload is left out and noted; typed, it is meant. */
+LAB_TEST(a_study_with_another_workload) {
+    PLAN("experiment=train_scaling", "experiment.workload=gpt2", "device=sim:g5.12xlarge",
+         "experiment.batch_sizes=[4,8]", "experiment.runs=1");
+    assert_int_equal(plan.run_count, 6); /* on 1, 2 and 4 devices */
+    assert_string_equal(plan.runs[0].workload, "gpt2");
+    assert_string_equal(plan.notes[0], "model has no effect: gpt2 has no such option");
+    REFUSED(FOUR_NODES, "unknown key 'model'; there are depth", "experiment=train_scaling",
+            "experiment.workload=gpt2", "device=cpu", "experiment.model=[medium]");
+}
+
 LAB_TEST(presets_and_words_change_the_matrix) {
     PLAN("experiment=test_matrix", TRAIN, "experiment/matrix=quick");
     find_run("gpu0_numa0_max_iters500_optimizersgd");
