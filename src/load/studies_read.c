@@ -243,16 +243,31 @@ static void read_trace(const struct reading *reading, struct lab_study_run *run)
         run->trace = file.traces; /* of its only process */
 }
 
-/* Only programs of the user's report any. */
+/* Of a workload of gpulab's, those with a value for each step: a training's curves. */
+static struct lab_study_metric *stepped_of(const struct lab_study_metric *metrics, int *count,
+                                           struct lab_arena *arena) {
+    struct lab_study_metric *stepped = lab_arena_alloc(arena, (size_t)*count + 1, sizeof *stepped);
+    int kept = 0;
+    for (int i = 0; i < *count; i++)
+        if (metrics[i].curve.stepped && metrics[i].rank <= 0) /* other ranks have the same */
+            stepped[kept++] = metrics[i];
+    *count = kept;
+    return stepped;
+}
+
+/* Programs of the user's report them; and of a matrix's workloads, those that train. */
 static int read_metrics(const struct reading *reading, struct lab_study_run *run,
                         struct lab_err *err) {
     struct lab_study_metric *metrics;
-    if (!lab_workload_is_external(run->run->workload))
+    bool own = !lab_workload_is_external(run->run->workload);
+    if (own && !reading->table->matrix)
         return 0;
     if (lab_study_file_metrics(reading->file, run->run,
                                (reading->needs & LAB_STUDY_WITH_CURVES) != 0, &metrics,
                                &run->metric_count, err) < 0)
         return -1;
+    if (own)
+        metrics = stepped_of(metrics, &run->metric_count, reading->arena);
     run->metrics = metrics;
     return 0;
 }

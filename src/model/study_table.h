@@ -82,9 +82,10 @@ struct lab_study_run {
     double rate;   /* of all ranks together, samples (or iterations) a second */
     double time_s; /* of an iteration, median over the run, of the slowest rank; NaN = unknown */
     bool used;     /* counts: it is valid, or no run of the study is */
-    const struct lab_recording *recording;  /* samples of its time; NULL = not asked for, or none */
-    const struct lab_trace *trace;          /* of its first rank; NULL likewise */
-    const struct lab_study_metric *metrics; /* of programs alone, in the order of their first */
+    const struct lab_recording *recording; /* samples of its time; NULL = not asked for, or none */
+    const struct lab_trace *trace;         /* of its first rank; NULL likewise */
+    const struct lab_study_metric
+        *metrics; /* of programs and trainings of a matrix, in the order of their first */
     int metric_count;
 };
 
