@@ -31,8 +31,18 @@ static const struct {
     {"mae", LAB_DIRECTION_LOWER},     {"mse", LAB_DIRECTION_LOWER},
     {"nll", LAB_DIRECTION_LOWER},     {"perplexity", LAB_DIRECTION_LOWER},
     {"ppl", LAB_DIRECTION_LOWER},     {"rmse", LAB_DIRECTION_LOWER},
-    {"wer", LAB_DIRECTION_LOWER},
+    {"wer", LAB_DIRECTION_LOWER},     {"ap", LAB_DIRECTION_HIGHER},
+    {"ar", LAB_DIRECTION_HIGHER},
 };
+
+/* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
+static const struct {
+    const char *part;
+    enum lab_direction better;
+} parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},
+             {"crossentropy", LAB_DIRECTION_LOWER},
+             {"cross_entropy", LAB_DIRECTION_LOWER},
+             {"perplexity", LAB_DIRECTION_LOWER}};
 
 /* Between signs that are no letters: "val" is in "val_loss", not in "value". */
 static bool has_word(const char *name, const char *const *words) {
@@ -76,9 +86,9 @@ bool lab_reported_counts_tokens(const char *name, const char *unit) {
 int lab_metric_name_place(const char *name, const char *unit) {
     static const char *const final[] = {"final", NULL};
     static const char *const losses[] = {"loss", "ppl", "perplexity", "nll", NULL};
-    static const char *const qualities[] = {"acc",  "accuracy", "auc",    "bleu",  "f1",
-                                            "iou",  "map",      "reward", "score", "top1",
-                                            "top5", "error",    NULL};
+    static const char *const qualities[] = {"acc",  "accuracy", "auc",   "bleu",   "f1",
+                                            "ap",   "iou",      "map",   "reward", "score",
+                                            "top1", "top5",     "error", NULL};
     static const char *const schedules[] = {"lr",   "learning_rate", "time",  "dt",   "ms",
                                             "iter", "step",          "epoch", "norm", NULL};
     bool evaluation = lab_metric_name_is_evaluation(name),
@@ -106,9 +116,16 @@ static enum lab_direction by_words(const char *name) {
         }
         word[length] = '\0';
         int found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
+        while (found < 0 && length > 1 && isdigit((unsigned char)word[length - 1])) { /* "map50" */
+            word[--length] = '\0';
+            found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
+        }
         if (found >= 0)
             return known[found].better;
         length = 0;
+        for (size_t i = 0; !*c && i < sizeof parts / sizeof *parts; i++)
+            if (strcasestr(name, parts[i].part))
+                return parts[i].better;
         if (!*c)
             return lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
     }

@@ -69,6 +69,9 @@ bool command_object_line(struct command_draft *draft, const char *line, size_t l
 /* A line as trainings print it, which may have no values. */
 void command_printed_line(struct command_draft *draft, const char *text, size_t length);
 
+/* Whether the line is one of COCO's evaluations: "Average Precision  (AP) @[ IoU=0.50 …". */
+bool command_coco_line(struct command_draft *draft, const char *text, size_t length);
+
 /* Whether the line is the head of a table, which is kept in `*table`: "epoch  train_loss  time". */
 bool command_table_head(struct command_table **table, const char *text, size_t length);
 /* Whether the line is a row of it. */

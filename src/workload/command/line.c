@@ -125,6 +125,8 @@ static const struct word *const words[26] = {
                         W("mse", KNOWN),
                         W("miou", KNOWN),
                         W("mlogloss", KNOWN),
+                        W("map50", KNOWN),
+                        W("metrics", FOLDER),
                         W("mem", MEMORY),
                         W("memory", MEMORY),
                         {NULL}},
@@ -252,6 +254,8 @@ static unsigned word_meaning(const char *text, size_t length, bool split) {
             unsigned of_part = look_up(text + part, i - part);
             meaning |= of_part & (COMMAND_KNOWN | COMMAND_EVALUATION | COMMAND_TRAINING |
                                   COMMAND_MARKED | COMMAND_MEMORY);
+            if (of_part & COMMAND_FOLDER && i < length && text[i] == '/')
+                meaning |= COMMAND_KNOWN;
             if (of_part & COMMAND_SETTING) /* "loss_weight" */
                 meaning &= ~(unsigned)(COMMAND_KNOWN | COMMAND_MARKED);
         }
@@ -287,7 +291,7 @@ static bool is_rate(const char *word, size_t length, const char *rest, size_t le
     return rest[1] == 's' && (is_same("it", word, 2) || is_same("to", word, 2));
 }
 
-/* Words of letters alone; f1, top1 and top5 go on with a digit. */
+/* Words of letters alone; f1, top5 and map50 go on with digits. */
 bool command_line_is_candidate(const char *text, size_t length) {
     for (size_t i = 0; i < length;) {
         if (!is(text[i], LETTER)) {
@@ -297,9 +301,11 @@ bool command_line_is_candidate(const char *text, size_t length) {
         size_t start = i;
         while (i < length && is(text[i], LETTER))
             i++;
-        size_t end = i < length && i - start <= 3 && text[i] >= '1' && text[i] <= '5' ? i + 1 : i;
+        size_t end = i;
+        while (end < length && i - start <= 3 && text[end] >= '0' && text[end] <= '5')
+            end++;
         if (look_up(text + start, end - start) &
-                (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP | COMMAND_EPOCH) ||
+                (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP | COMMAND_EPOCH | COMMAND_FOLDER) ||
             is_rate(text + start, i - start, text + i, length - i))
             return true;
     }
@@ -375,7 +381,7 @@ static const struct command_unit units[] = {
     {"TFLOPS", "TFLOP/s", 1, "tflops"},
 };
 
-static const struct command_unit *find_unit(const char *text, size_t length) {
+const struct command_unit *command_unit_find(const char *text, size_t length) {
     if (!is(*text, WORD))
         return *text == '%' ? &units[0] : NULL;
     for (size_t i = 1; i < sizeof units / sizeof *units; i++)
@@ -387,7 +393,7 @@ static const struct command_unit *find_unit(const char *text, size_t length) {
 
 const struct command_unit *command_line_unit(const struct command_line *line, int t) {
     const struct command_token *token = &line->tokens[t];
-    return find_unit(line->text + token->start, token->end - token->start);
+    return command_unit_find(line->text + token->start, token->end - token->start);
 }
 
 const struct command_unit *command_line_per_second(const struct command_line *line, int t) {
@@ -407,7 +413,7 @@ const struct command_unit *command_line_per_second(const struct command_line *li
         return NULL;
     memcpy(text, line->text + what->start, length);
     memcpy(text + length, "/s", 3);
-    return find_unit(text, length + 2);
+    return command_unit_find(text, length + 2);
 }
 
 /* Binary, as `free` and most trainers mean it. */
@@ -438,11 +444,11 @@ double command_line_suffix(const struct command_line *line, int t) {
 static void take_unit(struct command_line *line, struct command_token *token) {
     const char *text = line->text + token->start;
     size_t length = token->end - token->start;
-    token->unit = find_unit(text, length);
+    token->unit = command_unit_find(text, length);
     token->value = 1;
     if (token->unit || length < 4 || !command_suffix(*text))
         return;
-    const struct command_unit *unit = find_unit(text + 1, length - 1);
+    const struct command_unit *unit = command_unit_find(text + 1, length - 1);
     if (unit && unit->name) {
         token->unit = unit;
         token->value = command_suffix(*text);

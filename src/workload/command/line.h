@@ -26,6 +26,7 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_MARKED = 4096,  /* known where ':' or '=' follows: "learn: 0.6"; as a part, too */
        COMMAND_CONFIG = 8192,  /* settings follow it: "Namespace(lr=0.1)", "config: lr=0.1" */
        COMMAND_MEMORY = 16384, /* "gpu_mem"; as a part, too */
+       COMMAND_FOLDER = 32768, /* what stands in it is known: "metrics/train/Dice" */
        COMMAND_LEVEL = COMMAND_OUTSIDE,
        COMMAND_PREPOSITION = COMMAND_OUTSIDE | COMMAND_PROSE,
        COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
@@ -71,6 +72,8 @@ double command_line_suffix(const struct command_line *line, int t);
 bool command_is_memory(const char *name, size_t length);
 double command_memory_suffix(char c);
 
+/* The unit that is printed so; NULL = there is none. */
+const struct command_unit *command_unit_find(const char *text, size_t length);
 /* The unit that the word is by itself, as a name may be: "tok/s"; or NULL. */
 const struct command_unit *command_line_unit(const struct command_line *line, int t);
 /* "tokens per second": the unit of the three words that begin at `t`; or NULL. */

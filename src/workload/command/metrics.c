@@ -203,13 +203,14 @@ static const struct command_form *make_form(struct command_reading *reading,
     bool is_object = line->object && command_object_line(draft, line->text, line->length);
     if (!is_object && !line->printed)
         return NULL;
-    if (!is_object)
+    if (!is_object && !command_coco_line(draft, line->text, line->length))
         command_printed_line(draft, line->text, line->length);
     command_names_settle(&reading->names, draft);
-    if (is_object == line->object) /* one that isn't whole may be so with other numbers */
+    bool head = line->printed && draft->form.count == 0 &&
+                command_table_head(&reading->table, line->text, line->length);
+    /* an object that isn't whole may be so with other numbers; a head begins its table anew */
+    if (is_object == line->object && !head)
         command_forms_keep(&reading->forms, draft, line->text, line->length);
-    if (line->printed && draft->form.count == 0)
-        command_table_head(&reading->table, line->text, line->length);
     return &draft->form;
 }
 

@@ -10,11 +10,19 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         const char *name;
         enum lab_direction better;
     } cases[] = {
-        {"val_loss", LAB_DIRECTION_LOWER},    {"Final accuracy", LAB_DIRECTION_HIGHER},
-        {"eval/acc", LAB_DIRECTION_HIGHER},   {"lossless", LAB_DIRECTION_NONE},
-        {"tokens", LAB_DIRECTION_NONE},       {"", LAB_DIRECTION_NONE},
-        {"score_x", LAB_DIRECTION_LOWER},     {"score_y", LAB_DIRECTION_HIGHER},
-        {"train.loss", LAB_DIRECTION_HIGHER}, {"acc", LAB_DIRECTION_NONE},
+        {"val_loss", LAB_DIRECTION_LOWER},
+        {"Final accuracy", LAB_DIRECTION_HIGHER},
+        {"eval/acc", LAB_DIRECTION_HIGHER},
+        {"lossless", LAB_DIRECTION_NONE},
+        {"tokens", LAB_DIRECTION_NONE},
+        {"", LAB_DIRECTION_NONE},
+        {"score_x", LAB_DIRECTION_LOWER},
+        {"score_y", LAB_DIRECTION_HIGHER},
+        {"train.loss", LAB_DIRECTION_HIGHER},
+        {"acc", LAB_DIRECTION_NONE},
+        {"val_map50-95", LAB_DIRECTION_HIGHER},
+        {"ar_small", LAB_DIRECTION_HIGHER},
+        {"metrics/train/LanguageCrossEntropy", LAB_DIRECTION_LOWER},
     };
     struct lab_value *settings;
     struct lab_err err = LAB_ERR_INIT;

@@ -1,4 +1,4 @@
-/* Values out of what a program prints: JSON lines, trainings, labels of ranks, lines of a stream. */
+/* Values out of what a program prints: JSON lines, trainings, labels of ranks. */
 #include "command_fixture.h"
 
 /* --- JSON --- */
@@ -277,6 +277,45 @@ LAB_TEST(well_known_trainers_are_read) {
         {"      1/100      3.51G      1.234        640: 100%|███| 10/10 [00:05<00:00,  1.90it/s]",
          "gpu_mem=3.51GiB@e1 box_loss=1.234@e1 size=640@e1 epoch=1@e1"},
         {NULL},
+        /* YOLO's evaluations, the head of which a bar follows; COCO, scikit-learn, Composer */
+        {"                 Class     Images  Instances      Box(P          R      mAP50  "
+         "mAP50-95): "
+         "100%|███| 4/4 [00:01<00:00,  3.2it/s]",
+         ""},
+        {"                   all        128        929      0.64      0.537      0.605      0.446",
+         "val_box_precision=0.64 val_box_recall=0.537 val_box_map50=0.605 val_box_map50-95=0.446"},
+        {"                person        128        254      0.7        0.6        0.7        0.5",
+         ""},
+        {"      Epoch    GPU_mem   box_loss       Size", ""},
+        {"      1/100      3.51G      1.234        640",
+         "gpu_mem=3.51GiB@e1 box_loss=1.234@e1 size=640@e1 epoch=1@e1"},
+        {"                 Class     Images  Instances          P          R      mAP50", ""},
+        {"                   all        128        929      0.64          0          1",
+         "val_precision=0.64@e1 val_recall=0@e1 val_map50=1@e1 epoch=1@e1"},
+        {"      Epoch    GPU_mem   box_loss       Size", ""},
+        {"      2/100      3.51G        1.1        640",
+         "gpu_mem=3.51GiB@e2 box_loss=1.1@e2 size=640@e2 epoch=2@e2"},
+        {NULL},
+        {" Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.374",
+         "ap=0.374"},
+        {" Average Precision  (AP) @[ IoU=0.75      | area=   all | maxDets=100 ] = 0.4",
+         "ap75=0.4"},
+        {" Average Precision  (AP) @[ IoU=0.50:0.95 | area= small | maxDets=100 ] = -1.000", ""},
+        {" Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=  1 ] = 0.3",
+         "ar1=0.3"},
+        {" Average Recall     (AR) @[ IoU=0.50:0.95 | area= large | maxDets=100 ] = 0.5",
+         "ar_large=0.5"},
+        {NULL},
+        {"      Iter       Train Loss      OOB Improve   Remaining Time ", ""},
+        {"         1           1.2000           0.1000            0.50s",
+         "train_loss=1.2@1 oob_improve=0.1@1"},
+        {"       100           0.9000          -0.0010            1.50m",
+         "train_loss=0.9@100 oob_improve=-0.001@100"},
+        {NULL},
+        {"metrics/train/LanguageCrossEntropy: 3.4", "metrics/train/languagecrossentropy=3.4"},
+        {"loss/train/total: 3.4", "loss/train/total=3.4"},
+        {"Number of metrics: 3", ""},
+        {NULL},
         {"step,loss,lr", ""},
         {"10,2.5,1e-3", "loss=2.5@10 lr=0.001@10"},
         {"the loss is 3", "loss=3@10"},
@@ -540,53 +579,6 @@ LAB_TEST(lines_of_ranks_that_ran_together_are_split) {
             fail_msg("%s: %s, %d split", cases[i].line, seen.text, (int)reading.split);
         command_reading_release(&reading);
     }
-}
-
-/* --- lines --- */
-
-static void show(void *state, const char *text, size_t length) {
-    (void)state;
-    lab_str_printf(&seen, "<%.*s>", (int)length, text);
-}
-
-static void add(struct command_lines *lines, const char *text) {
-    command_lines_add(lines, text, strlen(text), show, NULL);
-}
-
-LAB_TEST(a_stream_is_cut_into_lines) {
-    struct command_lines lines = {0};
-    add(&lines, "a\nb");
-    assert_string_equal(seen.text, "<a>");
-    add(&lines, "c\r\n\n10%\r20%\r");
-    assert_string_equal(seen.text, "<a><bc><10%><20%>");
-    add(&lines, "end");
-    command_lines_end(&lines, show, NULL);
-    assert_string_equal(seen.text, "<a><bc><10%><20%><end>");
-}
-
-LAB_TEST(colours_are_taken_out) {
-    struct command_lines lines = {0};
-    add(&lines, "\033[1;32mIter\033[0m 3\033[K\n\033[");
-    command_lines_end(&lines, show, NULL);
-    assert_string_equal(seen.text, "<Iter 3>");
-}
-
-static size_t longest;
-
-static void measure(void *state, const char *text, size_t length) {
-    (void)state, (void)text;
-    longest = length > longest ? length : longest;
-}
-
-LAB_TEST(a_line_without_end_takes_no_memory) {
-    struct command_lines lines = {0};
-    char chunk[4096];
-    memset(chunk, 'x', sizeof chunk);
-    for (int i = 0; i < 100; i++)
-        command_lines_add(&lines, chunk, sizeof chunk, measure, NULL);
-    assert_in_range(lines.capacity, COMMAND_LINE_MAX, 2 * COMMAND_LINE_MAX);
-    command_lines_end(&lines, measure, NULL);
-    assert_int_equal(longest, COMMAND_LINE_MAX);
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

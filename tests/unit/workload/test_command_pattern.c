@@ -170,4 +170,51 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
                         "value=11.5@4");
 }
 
+/* --- lines --- */
+
+static void show(void *state, const char *text, size_t length) {
+    (void)state;
+    lab_str_printf(&seen, "<%.*s>", (int)length, text);
+}
+
+static void add(struct command_lines *lines, const char *text) {
+    command_lines_add(lines, text, strlen(text), show, NULL);
+}
+
+LAB_TEST(a_stream_is_cut_into_lines) {
+    struct command_lines lines = {0};
+    add(&lines, "a\nb");
+    assert_string_equal(seen.text, "<a>");
+    add(&lines, "c\r\n\n10%\r20%\r");
+    assert_string_equal(seen.text, "<a><bc><10%><20%>");
+    add(&lines, "end");
+    command_lines_end(&lines, show, NULL);
+    assert_string_equal(seen.text, "<a><bc><10%><20%><end>");
+}
+
+LAB_TEST(colours_are_taken_out) {
+    struct command_lines lines = {0};
+    add(&lines, "\033[1;32mIter\033[0m 3\033[K\n\033[");
+    command_lines_end(&lines, show, NULL);
+    assert_string_equal(seen.text, "<Iter 3>");
+}
+
+static size_t longest;
+
+static void measure(void *state, const char *text, size_t length) {
+    (void)state, (void)text;
+    longest = length > longest ? length : longest;
+}
+
+LAB_TEST(a_line_without_end_takes_no_memory) {
+    struct command_lines lines = {0};
+    char chunk[4096];
+    memset(chunk, 'x', sizeof chunk);
+    for (int i = 0; i < 100; i++)
+        command_lines_add(&lines, chunk, sizeof chunk, measure, NULL);
+    assert_in_range(lines.capacity, COMMAND_LINE_MAX, 2 * COMMAND_LINE_MAX);
+    command_lines_end(&lines, measure, NULL);
+    assert_int_equal(longest, COMMAND_LINE_MAX);
+}
+
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
