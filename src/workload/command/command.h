@@ -139,6 +139,7 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     struct command_names *names;    /* of its values; NULL = none yet */
     uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
     int64_t split;                  /* lines of several ranks that ran together */
+    size_t label_bytes;             /* of srun's labels; 0 = none was seen */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */
@@ -160,8 +161,12 @@ double command_progress_step(const struct command_progress *progress, bool *ret_
 /* The bytes of the label that the line begins with; 0 = it has none. Rank -1 = it names none. */
 size_t command_rank_label(const char *line, size_t length, int *ret_rank);
 
-/* Where another line begins, of two ranks whose lines ran together; 0 = nowhere. */
-size_t command_line_two(const char *text, size_t length);
+/* Of a label that is srun's: those before its ':', which all of its labels have; else 0. */
+size_t command_label_bytes(const char *line, size_t label);
+
+/* Where another line begins, of two ranks whose lines ran together; 0 = nowhere. `label_bytes`: of
+ * srun's labels, where it put some; else 0. */
+size_t command_line_two(const char *text, size_t length, size_t label_bytes);
 
 /* --- error.c --- */
 

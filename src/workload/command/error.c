@@ -129,7 +129,7 @@ static void take_line(struct command_errors *errors, const char *line, size_t le
 
 void command_errors_line(struct command_errors *errors, const char *line, size_t length) {
     size_t next;
-    while (memchr(line, '[', length) && (next = command_line_two(line, length))) {
+    while (memchr(line, '[', length) && (next = command_line_two(line, length, 0))) {
         take_line(errors, line, next);
         line += next;
         length -= next;

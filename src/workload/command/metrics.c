@@ -229,11 +229,13 @@ static bool read_one(const struct command_reader *reader, struct command_reading
         return cells;
     struct command_draft draft; /* large: nothing of it is set before it is used */
     size_t label = command_rank_label(text, length, &reading->rank);
+    size_t srun = command_label_bytes(text, label);
+    reading->label_bytes = srun ? srun : reading->label_bytes;
     label += line.object ? bar_before_object(text + label, length - label) : 0;
     line.text += label;
     line.length -= label;
     const struct command_form *form = find_form(reading, &line, &draft);
-    if (!form && ret_next && (*ret_next = command_line_two(text, length)))
+    if (!form && ret_next && (*ret_next = command_line_two(text, length, reading->label_bytes)))
         return cells;
     form = form ? form : make_form(reading, &line, &draft);
     for (int i = 0; i < reader->pattern_count && !(form && form->object); i++) {

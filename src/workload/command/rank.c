@@ -18,7 +18,7 @@
  * its number. A host is taken off before an object or another label, and has a digit in its name;
  * other lines read the same with it.
  */
-#include "workload/command/command.h"
+#include "workload/command/line.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -349,7 +349,8 @@ size_t command_rank_label(const char *line, size_t length, int *ret_rank) {
 /*
  * Python writes a line and its end apart where PYTHONUNBUFFERED is set. Two ranks on one pipe then
  * print "[rank0] loss 3.1[rank1] loss 3.2" or "loss 3.41step 20: loss 3.4". A line begins where no
- * blank stands before a rank's label, a word that counts and its number, or another object.
+ * blank stands before a rank's label, a word that counts and its number, or another object. srun's
+ * labels are numbers, all of one width: where they were seen, "loss 3.11: step 20" holds 3.1.
  */
 
 /* "3.41" of "loss 3.41step 20", "38%", "(7.0)": whether a value ends before `place`. */
@@ -364,36 +365,92 @@ static bool ends_value(const char *text, size_t place) {
            !strchr("eE", text[start]) && !command_is_word(text[start - 1]);
 }
 
+/* "358383 tok/s" of "358383 tok/sstep 20": whether a value and its unit end before `place`. */
+static bool ends_unit(const char *text, size_t place) {
+    size_t start = place;
+    while (start > 0 && (isalpha((unsigned char)text[start - 1]) || text[start - 1] == '/'))
+        start--;
+    if (start == place || start == 0 || !command_unit_find(text + start, place - start))
+        return false;
+    start -= text[start - 1] == ' ';
+    return start > 0 && ends_value(text, start);
+}
+
 static bool begins_line(const char *text, size_t length, size_t place, bool labelled) {
     struct cursor rest = {text + place, text + length};
     int rank;
     switch (text[place]) {
     case '[':
-        return (labelled || ends_value(text, place) || text[place - 1] == '}') &&
+        return (labelled || ends_value(text, place) || ends_unit(text, place) ||
+                text[place - 1] == '}') &&
                (take_bracket(&rest, &rank) || take_mpirun(&rest, &rank));
     case '{':
         return text[place - 1] == '}' && (*text == '{' || labelled);
     default:
-        return ends_value(text, place) &&
+        return (ends_value(text, place) || ends_unit(text, place)) &&
                (can_do_without(rest) || take_bare(&rest, &rank) || take_worker(&rest, &rank));
     }
 }
 
 /* A look at pairs of bytes that spares most lines the rest; no branch, so that it is fast. */
 static bool may_be_two(const char *text, size_t length) {
-    unsigned found = 0;
+    unsigned found = 0, slash = 0; /* two bytes before */
     for (size_t i = 1; i < length; i++) {
         unsigned char before = (unsigned char)text[i - 1], c = (unsigned char)text[i];
         unsigned value = ((unsigned char)(before - '0') < 10) | (before == ')') | (before == '%');
         unsigned letter = (unsigned char)((c | 0x20) - 'a') < 26;
+        value |= slash & (before == 's'); /* "tok/s" */
+        slash = before == '/';
         found |= (value & letter) | ((c == '[') & (before > ' ')) | ((c == '{') & (before == '}'));
     }
     return found;
 }
 
-size_t command_line_two(const char *text, size_t length) {
+/* "3.1" of "loss 3.11: step": what the label leaves is a value still, and counts no epochs. */
+static bool leaves_value(const char *text, size_t place) {
+    size_t start = place;
+    bool point = !isdigit((unsigned char)text[place - 1]);
+    for (; start > 0 && (isdigit((unsigned char)text[start - 1]) || text[start - 1] == '.');
+         start--)
+        point |= text[start - 1] == '.';
+    while (start > 0 && strchr(" :=[", text[start - 1]))
+        start--;
+    bool epoch = start >= 5 && strncasecmp(text + start - 5, "epoch", 5) == 0;
+    return point && !epoch && (ends_value(text, place) || ends_unit(text, place));
+}
+
+static size_t find_srun_label(const char *text, size_t length, size_t bytes) {
+    const char *colon = text;
+    while ((colon = memchr(colon, ':', (size_t)(text + length - colon)))) {
+        struct cursor rest = {++colon, text + length};
+        size_t end = (size_t)(colon - text) - 1, digits = 0, place = end > bytes ? end - bytes : 0;
+        while (digits < bytes && place > 0 && isdigit((unsigned char)text[end - 1 - digits]))
+            digits++;
+        bool padded = digits > 0;
+        for (size_t i = place; i < end - digits; i++)
+            padded &= text[i] == ' ';
+        if (padded && (here(&rest) == ' ' || here(&rest) == '{') && can_do_without(rest) &&
+            leaves_value(text, place))
+            return place;
+    }
+    return 0;
+}
+
+size_t command_label_bytes(const char *line, size_t label) {
+    if (label < 2 || line[label - 1] != ':')
+        return 0;
+    for (size_t i = 0; i < label - 1; i++)
+        if (line[i] != ' ' && !isdigit((unsigned char)line[i]))
+            return 0;
+    return label - 1;
+}
+
+size_t command_line_two(const char *text, size_t length, size_t label_bytes) {
     struct cursor label = {text, text + length};
+    size_t place = label_bytes > 0 ? find_srun_label(text, length, label_bytes) : 0;
     int rank;
+    if (place > 0)
+        return place;
     if (!may_be_two(text, length))
         return 0;
     bool labelled = take_bracket(&label, &rank) || take_mpirun(&label, &rank);
