@@ -274,6 +274,14 @@ static void cut_columns(const struct sheet *sheet) {
         cut_texts(sheet, names, WIDTH_MIN);
 }
 
+/* What says where the rest is may lose columns, the last ones first. */
+static void shed_columns(struct sheet *sheet) {
+    for (int c = sheet->count - 1; c > 1 && sheet->table->more && is_too_wide(sheet); c--) {
+        sheet->yielded |= !sheet->columns[c].hidden;
+        sheet->columns[c].hidden = true;
+    }
+}
+
 /* --- rows --- */
 
 static void end_line(struct lab_str *out) {
@@ -360,6 +368,7 @@ void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style sty
     if (!table->uncut) {
         cut_names(&sheet);
         cut_columns(&sheet);
+        shed_columns(&sheet);
     }
     write_rows(&sheet, out);
     if (table->more && (sheet.yielded || table->row_total > table->row_count))

@@ -215,6 +215,23 @@ LAB_TEST(names_stay_whole) {
                         "  2  vit32x6x512 of 2       2000  measured on…\n");
 }
 
+/* Given a table that says where the rest is, then the last columns go where nothing can be cut. */
+LAB_TEST(tables_with_more_elsewhere_lose_columns) {
+    struct given *g = *state;
+    static const struct lab_doc_column some[] = {{NULL, "Name"},
+                                                 {NULL, "Time", LAB_UNIT_FIGURE},
+                                                 {NULL, "Rate", LAB_UNIT_FIGURE},
+                                                 {NULL, "Runs", LAB_UNIT_FIGURE}};
+    lab_doc_rows(g->doc, NULL, NULL, some, 4)->more = "More columns: elsewhere.";
+    for (int c = 0; c < 4; c++)
+        lab_doc_cell(g->doc, "123456");
+    assert_string_equal(write(g, "text", (struct lab_style){.columns = 24}),
+                        "  Name      Time    Rate\n"
+                        "  ------  ------  ------\n"
+                        "  123456  123456  123456\n"
+                        "  More columns: elsewhere.\n");
+}
+
 /* Given columns that are to be seen all, then those that don't fit go below. */
 LAB_TEST(tables_fold) {
     struct given *g = *state;
