@@ -232,6 +232,9 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->option = study->option;
     report->folder = lab_study_view_shorten(view->path, arena);
     report->command = lab_study_view_command(study->words, arena);
+    if (strstr(report->command, "experiment.name=") && study->option && *study->option &&
+        strcmp(study->name, study->option) != 0)
+        report->title = lab_arena_printf(arena, "%s (%s)", study->name, study->option);
     struct lab_machine_words machine = lab_machine_json_words(study->machine, arena);
     report->machine = machine.line;
     report->simulated = lab_machine_json_is_simulated(study->machine, arena);

@@ -16,6 +16,7 @@ struct lab_study_info_metric { /* the last value that a run said */
 
 struct lab_study_info {
     const char *name, *option; /* "numa_locality_study", of its folder; "numa_study" */
+    const char *title;         /* "my_sweep (numa_study)", where the user named it; else NULL */
     const char *folder;        /* as the user would write it */
     const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
     const char *machine;       /* one line */
@@ -49,5 +50,7 @@ struct lab_study_info {
 
 /* The name that people type and read. */
 static inline const char *lab_study_info_title(const struct lab_study_info *study) {
-    return study->option && *study->option ? study->option : study->name;
+    return study->title                      ? study->title
+           : study->option && *study->option ? study->option
+                                             : study->name;
 }

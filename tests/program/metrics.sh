@@ -21,7 +21,7 @@ matrix() { # NAME KEYS…
     folder=$(echo "$work/outputs/$name"/*/*)
 }
 matrix one '+experiment.matrix={lr: [50, 25], optimizer: [adam]}'
-expect_out '^test_matrix: 2 of 2 runs succeeded$'
+expect_out '^one \(test_matrix\): 2 of 2 runs succeeded$'
 expect_out '^final_loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
 expect_out '^ +lr=25 +0.25 +-50.0%, 1 run each +[0-9.]+ [mµ]?s '
 expect_out '^ +lr=25 +0.25 '
