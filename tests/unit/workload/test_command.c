@@ -395,6 +395,8 @@ LAB_TEST(a_label_is_the_matrix_or_the_program) {
     assert_string_equal(LABEL("command='torchrun --nproc_per_node=2 -m pkg.train'"), "pkg.train");
     assert_string_equal(LABEL("command='./run.sh'"), "run");
     assert_string_equal(LABEL("command='cat out.txt'"), "cat");
+    assert_string_equal(LABEL("command='bin/job.txt out.txt'"), "job");
+    assert_string_equal(LABEL("command='/bin/bash jobs/job.txt'"), "job");
     assert_string_equal(LABEL("command=[train]"), "train");
 }
 
