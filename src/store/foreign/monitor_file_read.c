@@ -179,6 +179,11 @@ static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_
             memcmp(scan->bytes + scan->at, packed[i].magic, strlen(packed[i].magic)) == 0)
             return lab_err_set(err, LAB_ERR_USER, "%s is compressed: unpack it first: %s %s", path,
                                packed[i].command, path);
+    if (lab_monitor_scan_fill(scan, 2) >= 2 &&
+        (memcmp(scan->bytes, "\xff\xfe", 2) == 0 || memcmp(scan->bytes, "\xfe\xff", 2) == 0))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is UTF-16: convert it first: iconv -f UTF-16 -t UTF-8 %s", path,
+                           path);
     LAB_AUTO(str, names);
     size_t lines = 0;
     bool mixed = false;

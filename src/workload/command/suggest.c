@@ -34,6 +34,7 @@ struct command_suggestions {
     char shown[LINE_BYTES +
                1]; /* where there is no pattern: the last line, one with a digit first */
     bool has_digit;
+    bool wide; /* every other byte is 0: UTF-16 */
 };
 
 struct command_suggestions *command_suggestions_make(struct lab_arena *arena) {
@@ -259,10 +260,19 @@ static bool can_be_quoted(const char *text, size_t length) {
     return has_digit(text, length) && lab_str_utf8_prefix(text, length) == length;
 }
 
+/* A line of UTF-16 begins or ends with half a letter. */
+static bool is_wide(const char *text, size_t length) {
+    size_t zeros = 0;
+    for (size_t i = 0; i < length; i++)
+        zeros += !text[i];
+    return length >= 8 && zeros > length / 3;
+}
+
 void command_suggestions_add(struct command_suggestions *all, const char *line, size_t length) {
     int rank;
     if (all->seen++ >= LINES_FIRST && all->seen % LINES_EACH != 0)
         return;
+    all->wide |= is_wide(line, length);
     size_t label = command_rank_label(line, length, &rank);
     line += label;
     length -= label;
@@ -278,6 +288,9 @@ const char *command_suggestions_text(const struct command_suggestions *all,
     const struct form *best = all->count ? &all->forms[0] : NULL;
     for (int i = 1; i < all->count; i++)
         best = is_better(&all->forms[i], best) ? &all->forms[i] : best;
+    if (all->wide)
+        return LAB_NO_METRIC ": its output is UTF-16, and only UTF-8 is read; for Python set "
+                             "env.PYTHONIOENCODING=utf-8";
     if (best)
         return lab_arena_printf(arena, LAB_NO_METRIC ": the pattern '%s' would read its line '%s'",
                                 best->text, best->line);

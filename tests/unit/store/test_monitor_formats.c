@@ -207,6 +207,7 @@ LAB_TEST(what_is_not_known_is_refused_with_its_fields) {
         {"2026/11/17 19:04:30.386, 0, 3059\n", "put the list of --query-gpu before them"},
         {"\x28\xb5\x2f\xfd\x04\x00 …", "unpack it first: zstd -d"},
         {"\x1f\x8b\x08\x08 …", "unpack it first: gunzip"},
+        {"\xff\xfei", "is UTF-16: convert it first: iconv"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct lab_recording recording;
@@ -215,6 +216,9 @@ LAB_TEST(what_is_not_known_is_refused_with_its_fields) {
         assert_contains(err.text, texts[i][1]);
     }
     assert_int_equal(lab_monitor_is_file(FIXTURES "smi_query_noheader_nounits.csv"), false);
+    static const char one[] = "memory.used [MiB]\n1 MiB\n"; /* a sample of one GPU */
+    struct lab_recording recording;
+    assert_int_equal(try_bytes(one, strlen(one), &recording), 0);
 }
 
 /* Cut off anywhere, or with a byte changed: fewer values or an error, and never a crash. */

@@ -165,6 +165,10 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
                     strstr(text, "its line '") + 10))
             fail_msg("'%s': reads nothing", text);
     }
+    static const char wide[] = {0, 'l', 0, 'o', 0, 's', 0, 's', 0, ' ', 0, '3', 0};
+    struct command_suggestions *all = command_suggestions_make(&test_arena);
+    command_suggestions_add(all, wide, sizeof wide);
+    assert_non_null(strstr(command_suggestions_text(all, &test_arena), "its output is UTF-16"));
     assert_string_equal(reads("value -> {value} after iteration no. {iteration}",
                               "objective function value -> 11.5 after iteration no. 4"),
                         "value=11.5@4");
