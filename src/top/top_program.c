@@ -23,6 +23,14 @@ static const char *figure(double value, char text[TOP_TEXT]) {
     return text;
 }
 
+/* Steps are whole, however many. */
+static const char *place(double value, char text[TOP_TEXT]) {
+    if (value != floor(value) || fabs(value) > 1e15)
+        return figure(value, text);
+    snprintf(text, TOP_TEXT, "%.0f", value);
+    return text;
+}
+
 /* --- one curve --- */
 
 struct shape {
@@ -116,8 +124,8 @@ static void draw_heading(const struct area *area, const struct lab_metric_curve 
                        figure(metric->curve.last, text), *metric->unit ? " " : "", metric->unit);
     if (shape) {
         char until[TOP_TEXT];
-        snprintf(span, sizeof span, "%s %s to %s%s%s", shape->axis, figure(shape->from, text),
-                 figure(shape->until, until), shape->over_time ? " s" : "",
+        snprintf(span, sizeof span, "%s %s to %s%s%s", shape->axis, place(shape->from, text),
+                 place(shape->until, until), shape->over_time ? " s" : "",
                  shape->log ? ", log" : "");
         if (column + 1 + lab_str_columns(span) <= end)
             top_right(area->grid, row, column, end - column, LAB_TOP_DIM, span);

@@ -156,6 +156,32 @@ LAB_TEST(simulated_devices_say_so_everywhere) {
     top_fixture_release(&f);
 }
 
+/* Given many steps, then they are whole: neither rounded nor with an exponent. */
+LAB_TEST(steps_of_programs_are_whole) {
+    struct top_fixture f;
+    struct fixture study;
+    top_fixture_init(&f, 1, false);
+    fixture_program_running(&study);
+    struct lab_program program = study.study.programs[0];
+    struct lab_metric_curve metric = program.metrics[0];
+    lab_curve_add(&metric.curve, 123456789, 60, 0.5, &study.arena);
+    program.metrics = &metric;
+    program.metric_count = 1;
+    program.step = 123456789;
+    struct lab_top_history *history = top_fixture_history(&f, NULL);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    LAB_AUTO(str, text);
+    view.page = LAB_TOP_PROGRAM;
+    view.programs = &program;
+    view.program_count = 1;
+    draw(history, &view, &text);
+    assert_contains(text.text, "adamw, step 123456789");
+    assert_contains(text.text, "step 0 to 123456789");
+    lab_top_history_close(history);
+    top_fixture_release(&f);
+    fixture_release(&study);
+}
+
 /* Given any size, however small, drawing stays within it; below the least it says what it needs. */
 LAB_TEST(every_size_is_drawn) {
     static const int columns[] = {1, 2, 5, 12, 39, 40, 41, 60, 79, 101, 133, 250};
