@@ -43,10 +43,16 @@ expect_out '^quick_test: running, 0 of 3 runs done'
 expect_out '^  vit0x0x0 +measuring +[0-9]+/10000000'
 
 # --- killed: whoever follows it is told ---
+"$gpulab" status --follow --json --interval 0.1 >"$work/followed.json" 2>/dev/null </dev/null &
+counter=$!
 "$gpulab" status --follow --interval 0.1 >"$work/followed" 2>&1 </dev/null &
 follower=$!
 for ((i = 0; i < 300; i++)); do
     grep -q "running" "$work/followed" && break
+    sleep 0.1
+done
+for ((i = 0; i < 300; i++)); do
+    [ "$(wc -l <"$work/followed.json")" -ge 3 ] && break
     sleep 0.1
 done
 kill -9 "$runner"
@@ -55,6 +61,15 @@ wait "$follower"
 [ $? = 1 ] || fail "following a study that was killed: not status 1"
 tail -1 "$work/followed" | grep -q '^quick_test: interrupted, 0 of 3 done$' ||
     fail "following a study that was killed: $(cat "$work/followed")"
+wait "$counter"
+python3 - "$work/followed.json" <<'CHECK' || fail "elapsed_s of --follow --json: $(tail -2 "$work/followed.json")"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+running = [(d["studies"][0]["elapsed_s"], d["time_unix_s"], d["studies"][0]["holder"]["since_unix_s"])
+           for d in lines if d["studies"][0]["state"] == "running"]
+assert len(running) >= 2 and running[0][0] < running[-1][0]
+assert all(0 < s < 600 and abs(s - (now - since)) < 1 for s, now, since in running)
+CHECK
 run status
 expect_out 'gpulab run quick_test device=cpu'
 run estimate --json

@@ -5,6 +5,7 @@
 #include "unit/worker/worker_fixture.h"
 
 #include "machine/machine.h"
+#include "worker/worker_internal.h"
 
 static const struct lab_job_rank whole_node[] = {{0, 0, "cpu:0", 0}};
 static const struct lab_job_rank both_halves[] = {{0, 0, "cpu:0/2.0", 0}, {1, 1, "cpu:0/2.1", 0}};
@@ -361,6 +362,34 @@ LAB_TEST(only_a_socket_can_be_spoken_on) {
     close(pipes[0]);
     close(pipes[1]);
     assert_int_equal(lab_worker_run(pipes[0], &err), -1); /* closed */
+}
+
+/* Given what a program's output kept it waiting, it is said from 50 ms and 1 % of its time on. */
+LAB_TEST(slow_handling_of_output_is_said_in_wall_time) {
+    static const struct {
+        int64_t held_ms, whole_ms, values;
+        const char *said; /* NULL = nothing */
+    } cases[] = {
+        {60, 5000, 25000,
+         "its output and 25000 values kept it waiting for 0.06 s of 5 s at most (wall time); "
+         "print fewer"},
+        {60, 7000, 25000, NULL},
+        {40, 100, 25000, NULL},
+        {0, 100, 1000001,
+         "it printed 1000001 values, of which the first 1000000 are kept; print "
+         "fewer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rank *rank = lab_arena_alloc(&arena, 1, sizeof *rank);
+        struct lab_result *result = lab_arena_alloc(&arena, 1, sizeof *result);
+        rank->held_ns = cases[i].held_ms * LAB_NS_PER_MS;
+        rank->whole_ns = cases[i].whole_ms * LAB_NS_PER_MS;
+        rank->metric_count = cases[i].values;
+        worker_add_metric_warnings(rank, &arena, result);
+        assert_int_equal(result->warnings.count, cases[i].said != NULL);
+        if (cases[i].said)
+            assert_string_equal(result->warnings.items[0].text, cases[i].said);
+    }
 }
 
 const struct lab_test_program lab_test_program = {
