@@ -25,6 +25,7 @@
 
 struct layout {
     char names[COLUMNS_MAX][NAME_BYTES]; /* "" = it has no value that is kept */
+    unsigned kinds[COLUMNS_MAX];         /* of its numbers (form.h) */
     int count;                           /* 0 = it is no table so */
     char group[NAME_BYTES];              /* that the next columns are of: "Box(P  R)"; "" = none */
 };
@@ -134,6 +135,11 @@ static void read_head(struct layout *layout, const char *text, size_t length, bo
         known |= !first && (command_line_is_candidate(name, strlen(name)) ||
                             command_is_memory(name, strlen(name)));
     }
+    for (int i = 0; i < layout->count; i++)
+        layout->kinds[i] = command_is_epoch(layout->names[i]) ? COMMAND_IS_EPOCH | COMMAND_IS_NAMED
+                           : command_is_step(layout->names[i])
+                               ? COMMAND_IS_STEP | COMMAND_IS_NAMED
+                               : COMMAND_IS_VALUE | COMMAND_IS_KNOWN;
     layout->count = known && layout->count >= COLUMNS_MIN ? layout->count : 0;
 }
 
@@ -155,17 +161,14 @@ bool command_table_head(struct command_table **table, const char *text, size_t l
 /* --- its rows --- */
 
 /* "0.52", "1/100", "3.51G", "640:", "0.5s"; "00:12" is no value. */
-static bool take_cell(const char *name, struct command_draft *draft, const char *text, size_t start,
-                      size_t end) {
-    struct command_field field = {.name = name, .unit = "", .scale = 1, .of = -1};
+static bool take_cell(const char *name, unsigned kind, struct command_draft *draft,
+                      const char *text, size_t start, size_t end) {
+    struct command_field field = {.name = name, .unit = "", .scale = 1, .of = -1, .kind = kind};
     double value, of;
     size_t at = command_number(text, end, start, COMMAND_UNGROUPED, &value);
     if (at == start)
         return false;
     field.number = command_draft_number(draft, start, at, value);
-    field.kind = command_is_epoch(name)  ? COMMAND_IS_EPOCH | COMMAND_IS_NAMED
-                 : command_is_step(name) ? COMMAND_IS_STEP | COMMAND_IS_NAMED
-                                         : COMMAND_IS_VALUE | COMMAND_IS_KNOWN;
     if (!*name || (at < end && text[at] == ':' && at + 1 < end))
         return true;
     if (at < end && text[at] == '/' &&
@@ -195,7 +198,8 @@ static bool read_row(const struct layout *layout, bool classes, struct command_d
     draft->lasting = false;
     for (int i = 0; i < layout->count; i++, place = end)
         if (!next_column(text, length, false, &place, &end) ||
-            (!(classes && i == 0) && !take_cell(layout->names[i], draft, text, place, end)))
+            (!(classes && i == 0) &&
+             !take_cell(layout->names[i], layout->kinds[i], draft, text, place, end)))
             return false;
     return layout->count > 0 &&
            (text[end - 1] == ':' || !next_column(text, length, false, &place, &end));
