@@ -161,6 +161,12 @@ typedef int lab_store_metric_each(void *state, const struct lab_store_metric *me
 int lab_store_each_metric(struct lab_store *store, int64_t run, lab_store_metric_each *each,
                           void *state, struct lab_err *err);
 
+/* At most so many (-1 = all) of those behind number `after` (0 = from the first). `ret_last`
+ * becomes the last one's number, and stays where there is none. */
+int lab_store_each_metric_after(struct lab_store *store, int64_t run, int64_t after, int64_t most,
+                                lab_store_metric_each *each, void *state, int64_t *ret_last,
+                                struct lab_err *err);
+
 /* When its latest attempt began; -1 = unknown. Another attempt has reported nothing of the one
  * before. */
 int64_t lab_store_run_start(struct lab_store *store, int64_t run);

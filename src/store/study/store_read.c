@@ -337,19 +337,19 @@ int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct 
 
 /* --- metrics --- */
 
-static int each_metric(struct lab_store *store, int64_t run, int64_t after,
-                       lab_store_metric_each *each, void *state, int64_t *ret_last,
-                       struct lab_err *err) {
+int lab_store_each_metric_after(struct lab_store *store, int64_t run, int64_t after, int64_t most,
+                                lab_store_metric_each *each, void *state, int64_t *ret_last,
+                                struct lab_err *err) {
     if (check_version(store, err) < 0)
         return -1;
     sqlite3_stmt *row =
         lab_store_query(store,
                         store->version < LAB_STORE_STEPS
                             ? "SELECT name, unit, rank, value, time_ns, NULL, id FROM metric "
-                              "WHERE run = ? AND id > ? ORDER BY id"
+                              "WHERE run = ? AND id > ? ORDER BY id LIMIT ?"
                             : "SELECT name, unit, rank, value, time_ns, step, id FROM metric "
-                              "WHERE run = ? AND id > ? ORDER BY id",
-                        LAB_ROW(SQL_INT(run), SQL_INT(after)), err);
+                              "WHERE run = ? AND id > ? ORDER BY id LIMIT ?",
+                        LAB_ROW(SQL_INT(run), SQL_INT(after), SQL_INT(most)), err);
     int got = -1;
     while (row && (got = lab_store_step(store, row, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -374,7 +374,7 @@ static int each_metric(struct lab_store *store, int64_t run, int64_t after,
 int lab_store_each_metric(struct lab_store *store, int64_t run, lab_store_metric_each *each,
                           void *state, struct lab_err *err) {
     int64_t last;
-    return each_metric(store, run, 0, each, state, &last, err);
+    return lab_store_each_metric_after(store, run, 0, -1, each, state, &last, err);
 }
 
 struct metrics {
@@ -429,5 +429,6 @@ static int add_to_curve(void *state, const struct lab_store_metric *metric) {
 int lab_store_read_curves(struct lab_store *store, int64_t run, int64_t start_ns,
                           struct lab_metric_curves *curves, struct lab_err *err) {
     struct curves state = {curves, start_ns};
-    return each_metric(store, run, curves->last, add_to_curve, &state, &curves->last, err);
+    return lab_store_each_metric_after(store, run, curves->last, -1, add_to_curve, &state,
+                                       &curves->last, err);
 }

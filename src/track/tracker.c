@@ -1,0 +1,215 @@
+/* tracker.c: trackers by name, and what they share: names, numbers, samples as values. */
+#include "track/tracker.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+void lab_track_out_init(struct lab_track_out *out) {
+    *out = (struct lab_track_out){0};
+    lab_str_init(&out->bytes);
+}
+
+void lab_track_out_release(struct lab_track_out *out) {
+    lab_str_release(&out->bytes);
+}
+
+/* --- by name --- */
+
+const struct lab_tracker *lab_tracker_find(const char *name, struct lab_err *err) {
+    const char *names[32] = {0};
+    for (int i = 0; lab_trackers[i]; i++) {
+        if (lab_str_equal(lab_trackers[i]->name, name))
+            return lab_trackers[i];
+        names[i] = lab_trackers[i]->name;
+    }
+    LAB_AUTO(str, list);
+    const char *nearest = lab_str_nearest(name, names);
+    lab_str_add_list(&list, names, "and");
+    if (nearest)
+        lab_err_set(err, LAB_ERR_USER, "no tracker '%.60s'; did you mean '%s'?", name, nearest);
+    else
+        lab_err_set(err, LAB_ERR_USER, "no tracker '%.60s'; there are %s", name, list.text);
+    return NULL;
+}
+
+int lab_tracker_list(const char *names, struct lab_arena *arena,
+                     const struct lab_tracker *const **ret_trackers, struct lab_err *err) {
+    const struct lab_tracker **all = NULL;
+    int count = 0;
+    char *rest = NULL, *text = lab_arena_strdup(arena, names ? names : "");
+    for (char *name = strtok_r(text, "[], ", &rest); name; name = strtok_r(NULL, "[], ", &rest)) {
+        if (lab_str_equal(name, "none"))
+            continue;
+        const struct lab_tracker *tracker = lab_tracker_find(name, err);
+        bool known = false;
+        if (!tracker)
+            return -1;
+        for (int i = 0; i < count; i++)
+            known |= all[i] == tracker;
+        if (!known)
+            LAB_ADD(all, count, arena) = tracker;
+    }
+    *ret_trackers = all ? all : lab_arena_alloc(arena, 1, sizeof *all);
+    return 0;
+}
+
+/* --- texts --- */
+
+void lab_track_add_number(struct lab_str *out, double value, bool quoted) {
+    const char *quote = quoted ? "\"" : "";
+    if (isfinite(value) && value == trunc(value) && fabs(value) < 0x1p53)
+        lab_str_add_decimal(out, (int64_t)value, 0);
+    else if (isfinite(value))
+        lab_str_add_double(out, value);
+    else
+        lab_str_printf(out, "%s%s%s", quote,
+                       isnan(value) ? "NaN"
+                       : value > 0  ? "Infinity"
+                                    : "-Infinity",
+                       quote);
+}
+
+void lab_track_add_text(struct lab_str *out, const char *text) {
+    size_t plain = 0;
+    while ((unsigned char)text[plain] >= ' ' && (unsigned char)text[plain] < 127 &&
+           text[plain] != '"' && text[plain] != '\\')
+        plain++;
+    if (!text[plain]) { /* mostly */
+        lab_str_add_bytes(out, "\"", 1);
+        lab_str_add_bytes(out, text, plain);
+        lab_str_add_bytes(out, "\"", 1);
+        return;
+    }
+    LAB_AUTO(arena, arena);
+    size_t length = strlen(text), valid = lab_str_utf8_prefix(text, length);
+    char *copy = lab_arena_strdup(&arena, text);
+    for (; valid < length; valid += lab_str_utf8_prefix(copy + valid, length - valid))
+        copy[valid] = '?';
+    lab_json_write(lab_value_string(&arena, copy), 0, out);
+}
+
+#define NAME_MOST 96
+
+const char *lab_track_safe_name(const char *name, bool wide, struct lab_arena *arena) {
+    LAB_AUTO(str, safe);
+    size_t length = strlen(name);
+    for (size_t i = 0, step; i < length && safe.length < NAME_MOST - 4; i += step) {
+        bool printable;
+        step = lab_str_next(name + i, length - i, &printable);
+        bool plain = step == 1 && (strchr("._-", name[i]) || (name[i] >= '0' && name[i] <= '9') ||
+                                   ((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z'));
+        if (plain || (wide && step > 1 && printable))
+            lab_str_add_bytes(&safe, name + i, step);
+        else if (safe.length && safe.text[safe.length - 1] != '-')
+            lab_str_add(&safe, "-");
+    }
+    while (safe.length && safe.text[safe.length - 1] == '-')
+        safe.text[--safe.length] = '\0';
+    if (strspn(safe.text, ".") == safe.length) /* "", "..": no name of a file */
+        return "unnamed";
+    return lab_arena_strdup(arena, safe.text);
+}
+
+/* --- samples --- */
+
+struct values {
+    struct lab_track_value *items;
+    int count;
+    struct lab_arena *arena;
+};
+
+static void add_value(struct values *values, double value, const char *key) {
+    if (!isnan(value))
+        values->items[values->count++] =
+            (struct lab_track_value){lab_arena_strdup(values->arena, key), value};
+}
+
+static void add_gpu_value(struct values *values, double value, const char *format, int index) {
+    char key[96], number[16];
+    const char *mark = strstr(format, "%d");
+    if (isnan(value) || !mark)
+        return;
+    snprintf(number, sizeof number, "%d", index);
+    snprintf(key, sizeof key, "%.*s%s%s", (int)(mark - format), format, number, mark + 2);
+    add_value(values, value, key);
+}
+
+struct total { /* over the GPUs that have a value */
+    double sum, squares;
+    int count;
+};
+
+static struct total total_of(const struct lab_track_sample *sample, enum lab_metric_id metric) {
+    struct total total = {0};
+    for (int i = 0; i < sample->gpu_count; i++) {
+        double value = sample->gpus[i].values[metric];
+        if (isnan(value))
+            continue;
+        total.sum += value;
+        total.squares += value * value;
+        total.count++;
+    }
+    return total;
+}
+
+/* Standard deviation over mean, in percent: of idle GPUs there is none. */
+static double variation(struct total total) {
+    double mean = total.sum / total.count;
+    double variance = total.squares / total.count - mean * mean;
+    return total.count > 1 && mean > 0 ? 100 * sqrt(fmax(variance, 0)) / mean : (double)NAN;
+}
+
+static double sum_or_none(struct total total, double scale) {
+    return total.count ? total.sum * scale : (double)NAN;
+}
+
+int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena *arena,
+                         struct lab_track_row *ret_row) {
+    static const struct lab_track_key keys[] = {
+        {"gpu_%d_memory", LAB_METRIC_MEMORY_USED, 0x1p-20},
+        {"gpu_%d_utilization", LAB_METRIC_UTILIZATION, 1},
+        {"gpu_%d_power", LAB_METRIC_POWER, 1},
+        {"gpu_%d_temperature", LAB_METRIC_TEMPERATURE, 1},
+        {"gpu_%d_energy", LAB_METRIC_ENERGY, 1},
+        {NULL},
+    };
+    struct values values = {.arena = arena};
+    struct total used = total_of(sample, LAB_METRIC_UTILIZATION);
+    struct lab_track_value *own;
+    int count = lab_track_sample_values(sample, keys, arena, &own);
+    values.items = lab_arena_enlarge(arena, own, (size_t)count, (size_t)count + 6, sizeof *own);
+    values.count = count;
+    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_MEMORY_USED), 0x1p-20),
+              "gpu_total_memory");
+    add_value(&values, used.count ? used.sum / used.count : (double)NAN, "gpu_avg_utilization");
+    add_value(&values, variation(used), "gpu_load_balance_cv");
+    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_POWER), 1), "gpu_total_power");
+    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_ENERGY), 1), "gpu_total_energy");
+    *ret_row = (struct lab_track_row){.number = sample->number,
+                                      .wall_ns = sample->wall_ns,
+                                      .step = (double)NAN,
+                                      .values = values.items,
+                                      .count = values.count};
+    return values.count;
+}
+
+int lab_track_sample_values(const struct lab_track_sample *sample, const struct lab_track_key *keys,
+                            struct lab_arena *arena, struct lab_track_value **ret_values) {
+    size_t key_count = 0;
+    while (keys[key_count].name)
+        key_count++;
+    struct values values = {.arena = arena};
+    values.items = lab_arena_alloc(arena, key_count * ((size_t)sample->gpu_count + 1) + 1,
+                                   sizeof *values.items);
+    for (const struct lab_track_key *key = keys; key->name; key++) {
+        if (key->host)
+            add_value(&values, sample->host[key->metric] * key->scale, key->name);
+        for (int i = 0; i < sample->gpu_count && !key->host; i++)
+            add_gpu_value(&values, sample->gpus[i].values[key->metric] * key->scale, key->name,
+                          sample->gpus[i].index);
+    }
+    *ret_values = values.items;
+    return values.count;
+}
