@@ -23,6 +23,7 @@ static const struct part {
 } parts[] = {
     {"traces", LAB_CLEAN_TRACES | LAB_CLEAN_STUDY, {"pipeline_*"}},
     {"logs", LAB_CLEAN_LOGS | LAB_CLEAN_STUDY, {"experiment.log", "*.stdout", "*.stderr"}},
+    {"track", LAB_CLEAN_STUDY, {"*.log"}},
     /* and what its manifests list */
     {"report", LAB_CLEAN_STUDY, {"report.md", LAB_OUT_DIR_MANIFEST, LAB_OUT_DIR_KEPT}},
     {"",

@@ -66,6 +66,15 @@ static const char *device_word(const char *device, struct lab_arena *arena) {
     return lab_arena_strdup(arena, word.text);
 }
 
+/* Several trackers are a list, with -m too: nobody runs a study once for each. */
+static void join_trackers(struct lab_override *word) {
+    if (word->sweep != LAB_SWEEP_VALUES || !lab_str_equal(word->key, "tracker"))
+        return;
+    word->sweep = LAB_SWEEP_NONE;
+    word->value = word->values;
+    word->values = NULL;
+}
+
 int lab_run_words(const struct lab_config_path *path, const char *device, const char *const *words,
                   int count, struct lab_arena *arena, struct lab_override **ret_overrides,
                   int *ret_count, struct lab_err *err) {
@@ -78,6 +87,8 @@ int lab_run_words(const struct lab_config_path *path, const char *device, const 
         if (expand_word(path, words[i], &study, arena, &text, err) < 0 ||
             lab_override_parse(text, arena, &overrides[at++], err) < 0)
             return -1;
+    for (int i = 0; i < at; i++)
+        join_trackers(&overrides[i]);
     *ret_overrides = overrides;
     *ret_count = at;
     return 0;

@@ -126,7 +126,4 @@ run run quick_test "${small[@]}" output_dir="$work/err"
 expect_status 2
 expect_one_line
 expect_err "output_dir"
-run run quick_test tracker=wandb
-expect_status 1
-expect_err "tracker"
 finish

@@ -14,6 +14,8 @@
 #include "run/launch/profiler.h"
 #include "run/run_study.h"
 #include "run/study.h"
+#include "track/tracker.h"
+#include "track/tracker_follow.h"
 #include "workload/workload.h"
 
 #include <string.h>
@@ -25,10 +27,10 @@
 
 /* --- what can't be done here --- */
 
-static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
-    if (plan->tracker && *plan->tracker)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "tracker: not supported in this version; leave the key out");
+static int check_keys(const struct lab_plan *plan, struct lab_arena *arena, struct lab_err *err) {
+    const struct lab_tracker *const *trackers;
+    if (lab_tracker_list(plan->tracker, arena, &trackers, err) < 0)
+        return lab_err_context(err, "tracker");
     for (int i = 0; i < plan->run_count && plan->machine->simulated; i++)
         if (lab_workload_is_external(plan->runs[i].workload))
             return lab_err_set(err, LAB_ERR_USER,
@@ -152,6 +154,32 @@ static int run_study(const struct lab_command_call *call, struct lab_study *stud
     return lab_report_end(&end, console, call->arena, err);
 }
 
+/* --- trackers --- */
+
+/* A tracker that can't be used is a note: the study runs, and can be sent later. */
+static void start_follower(const struct lab_study *study, struct lab_track_follower *follower) {
+    struct lab_err problem = LAB_ERR_INIT;
+    if (lab_track_follow(study->folder.path, study->plan.tracker, follower, &problem) < 0)
+        lab_console_note("%s", problem.text);
+}
+
+static void end_follower(const struct lab_command_call *call, struct lab_track_follower *follower) {
+    struct lab_err problem = LAB_ERR_INIT;
+    const char *folder = lab_study_view_shorten(follower->folder, call->arena);
+    switch (lab_track_follow_end(follower, &problem)) {
+    case LAB_TRACK_ALL_SENT:
+        break;
+    case LAB_TRACK_STILL_SENDING:
+        lab_console_note("still sending to %s; 'gpulab sync %s --dry-run' shows what is left",
+                         follower->trackers, folder);
+        break;
+    case LAB_TRACK_UNSENT:
+        lab_console_note("not all was sent to %s: %s; send the rest: gpulab sync %s",
+                         follower->trackers, problem.text, folder);
+        break;
+    }
+}
+
 int lab_study_execute(const struct lab_command_call *call, const struct lab_plan *plan,
                       const struct lab_study_execution *execution,
                       struct lab_study_executed *ret_done, struct lab_err *err) {
@@ -161,7 +189,7 @@ int lab_study_execute(const struct lab_command_call *call, const struct lab_plan
         return lab_err_set(err, LAB_ERR_USER,
                            "--topology plans for another machine, which can't run anything here: "
                            "add --dry-run");
-    if (check_keys(plan, err) < 0)
+    if (check_keys(plan, call->arena, err) < 0)
         return -1;
     LAB_AUTO(str, json);
     lab_json_write(lab_machine_json_value(machine, call->arena), 2, &json);
@@ -176,8 +204,15 @@ int lab_study_execute(const struct lab_command_call *call, const struct lab_plan
         .machine_json = json.text,
     };
     int result = lab_study_open(&wanted, call->arena, &study, err);
-    if (result == 0)
+    struct lab_track_follower follower = {0};
+    if (result == 0) {
+        start_follower(&study, &follower);
         result = run_study(call, &study, execution, wanted.command, ret_done, err);
-    lab_study_close(&study);
+    }
+    const char *folder = follower.pid ? lab_arena_strdup(call->arena, follower.folder) : NULL;
+    lab_study_close(&study); /* the lock is free: what follows it finds that all is there */
+    follower.folder = folder;
+    if (follower.pid)
+        end_follower(call, &follower);
     return result;
 }

@@ -1,0 +1,282 @@
+/*
+ * sync.c: `gpulab sync`: sends studies to trackers: what they haven't got yet, while a study runs
+ * or long after. `gpulab run tracker=…` starts it with --watch.
+ */
+#include "command/command.h"
+
+#include "base/clock.h"
+#include "base/tty/stop.h"
+#include "base/yaml/yaml.h"
+#include "doc/doc.h"
+#include "load/studies.h"
+#include "load/study_file.h"
+#include "load/study_view.h"
+#include "run/folder.h"
+#include "track/tracker_send.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct sync_config {
+    const char *to, *project, *gpus;
+    bool watch, dry_run;
+    int64_t max_points;
+    double interval_s;
+};
+
+static const char *const gpus_choices[] = {"run", "all", NULL};
+
+static const struct lab_option sync_options[] = {
+    {"to", LAB_OPTION_STRING, offsetof(struct sync_config, to), .value_name = "TRACKER,...",
+     .help = "where to: tensorboard, trackio, wandb; absent = the study's own key 'tracker'"},
+    {"watch", LAB_OPTION_FLAG, offsetof(struct sync_config, watch), .letter = 'w',
+     .help = "continue until the studies have ended; Ctrl-C quits"},
+    {"dry-run", LAB_OPTION_FLAG, offsetof(struct sync_config, dry_run),
+     .help = "show what isn't sent yet, and send nothing"},
+    {"project", LAB_OPTION_STRING, offsetof(struct sync_config, project), .value_name = "NAME",
+     .help = "of wandb and trackio; absent = the study's name and 5 digits of machine and folder"},
+    {"gpus", LAB_OPTION_CHOICE, offsetof(struct sync_config, gpus), .fallback = "run",
+     .choices = gpus_choices, .help = "whose samples are sent: the run's GPUs, or all"},
+    {"max-points", LAB_OPTION_INT, offsetof(struct sync_config, max_points), .fallback = "50000",
+     .min = 2, .max = 1e9,
+     .help = "of one metric in 262,144 values; of more, each stretch's least and largest are sent"},
+    {"interval", LAB_OPTION_DURATION, offsetof(struct sync_config, interval_s), .fallback = "2s",
+     .min = 0.1, .max = 86400, .help = "how often --watch looks"},
+    {NULL},
+};
+
+/* A study and a tracker. */
+struct pair {
+    const char *folder;
+    const struct lab_tracker *tracker;
+    struct lab_track_sent sent;               /* as of the last look */
+    int64_t points, thinned_from, thinned_to; /* of all looks */
+    char problem[1024];                       /* that was said last; "" = none */
+};
+
+/* --- which --- */
+
+/* What `tracker` is in the study's config: names joined by commas; "" = none. */
+static int own_trackers(const char *folder, struct lab_arena *arena, const char **ret_names,
+                        struct lab_err *err) {
+    struct lab_study_file *file;
+    struct lab_value *config = NULL;
+    LAB_AUTO(str, names);
+    if (lab_study_file_open(folder, arena, &file, err) < 0)
+        return -1;
+    const char *yaml = file->study.config ? file->study.config : "";
+    lab_yaml_parse(yaml, strlen(yaml), folder, LAB_YAML_LIMITS, arena, &config, NULL);
+    lab_study_file_close(file);
+    const struct lab_value *tracker = lab_value_get(config, "tracker");
+    for (int i = 0; tracker && tracker->type == LAB_VALUE_LIST && i < tracker->count; i++)
+        lab_str_printf(&names, "%s%s", i ? "," : "", lab_value_as_text(tracker->items[i], ""));
+    *ret_names = tracker && tracker->type == LAB_VALUE_LIST ? lab_arena_strdup(arena, names.text)
+                                                            : lab_value_as_text(tracker, "");
+    return 0;
+}
+
+static int find_pairs(const struct lab_command_call *call, struct pair **ret_pairs, int *ret_count,
+                      struct lab_err *err) {
+    const struct sync_config *config = call->config;
+    const char *const *folders, *newest;
+    int folder_count = 1, count = 0;
+    struct pair *pairs = NULL;
+    if (call->word_count == 0) {
+        if (lab_folder_resolve(NULL, call->arena, &newest, err) < 0)
+            return -1;
+        folders = &newest;
+    } else if (lab_studies_find(call->words, call->word_count, call->arena, &folders, &folder_count,
+                                err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < folder_count; i++) {
+        const struct lab_tracker *const *trackers;
+        const char *names = config->to;
+        if ((!names && own_trackers(folders[i], call->arena, &names, err) < 0) ||
+            lab_tracker_list(names, call->arena, &trackers, err) < 0)
+            return -1;
+        if (!trackers[0])
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s has no tracker of its own: add --to wandb, say", folders[i]);
+        for (int t = 0; trackers[t]; t++)
+            LAB_ADD(pairs, count, call->arena) =
+                (struct pair){.folder = folders[i], .tracker = trackers[t]};
+    }
+    *ret_pairs = pairs;
+    *ret_count = count;
+    return 0;
+}
+
+/* --- sending --- */
+
+/* A problem is said once, until it is another. */
+static void look(const struct lab_command_call *call, struct pair *pair) {
+    const struct sync_config *config = call->config;
+    struct lab_track_request request = {.project = config->project,
+                                        .all_gpus = lab_str_equal(config->gpus, "all"),
+                                        .max_points = config->max_points,
+                                        .look = config->dry_run};
+    struct lab_err problem = LAB_ERR_INIT;
+    if (lab_track_send(pair->folder, pair->tracker, &request, call->arena, &pair->sent, &problem) <
+        0)
+        lab_err_context(&problem, "%s", lab_study_view_shorten(pair->folder, call->arena));
+    if (problem.code != LAB_ERR_NONE && strcmp(problem.text, pair->problem) != 0)
+        lab_console_note("%s", problem.text);
+    memcpy(pair->problem, problem.text, sizeof pair->problem);
+    pair->points += pair->sent.points;
+    pair->thinned_from += pair->sent.thinned_from;
+    pair->thinned_to += pair->sent.thinned_to;
+}
+
+static bool any_ended(const struct pair *pairs, int count) {
+    for (int i = 0; i < count; i++)
+        if (pairs[i].sent.running && !lab_folder_held(pairs[i].folder, NULL))
+            return true;
+    return false;
+}
+
+/* Looks take a fiftieth of the time at most, however large the studies are; the end of a study is
+ * no matter of waiting. */
+static void wait_for_more(const struct pair *pairs, int count, int64_t cost_ns, double interval_s) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t pause_ns = (int64_t)(interval_s * (double)LAB_NS_PER_S);
+    if (pause_ns < 50 * cost_ns)
+        pause_ns = 50 * cost_ns;
+    int64_t end_ns = lab_clock_now(clock) + pause_ns;
+    while (lab_clock_now(clock) < end_ns && !lab_stop_level() && !any_ended(pairs, count))
+        lab_clock_sleep(clock, 100 * LAB_NS_PER_MS);
+}
+
+static void send(const struct lab_command_call *call, struct pair *pairs, int count) {
+    const struct sync_config *config = call->config;
+    bool more = true;
+    if (config->watch) {
+        lab_stop_watch(NULL, NULL);
+        setpriority(PRIO_PROCESS, 0, 19);
+    }
+    while (more) {
+        int64_t began_ns = lab_clock_thread_ns();
+        more = false;
+        for (int i = 0; i < count && !lab_stop_level(); i++) {
+            bool ended = pairs[i].sent.project && !pairs[i].sent.running && !pairs[i].sent.busy &&
+                         !*pairs[i].problem;
+            if (!ended)
+                look(call, &pairs[i]);
+            more |= pairs[i].sent.running || pairs[i].sent.busy;
+            if (lab_console_draws(call->console))
+                lab_console_status_line(lab_arena_printf(call->arena, "%d of %d: %s", i + 1, count,
+                                                         pairs[i].tracker->name));
+        }
+        more = more && config->watch && !config->dry_run && !lab_stop_level();
+        if (more)
+            wait_for_more(pairs, count, lab_clock_thread_ns() - began_ns, config->interval_s);
+    }
+    lab_console_status_line(NULL);
+}
+
+/* --- the answer --- */
+
+static const char *state_of(const struct pair *pair) {
+    return *pair->problem      ? "failed"
+           : pair->sent.busy   ? "another process sends it"
+           : pair->sent.unsent ? "unsent runs"
+                               : "all sent";
+}
+
+static const char *view_of(const struct pair *pair, struct lab_arena *arena) {
+    const char *view = pair->tracker->view, *mark = strstr(view, "%s");
+    const char *folder = lab_study_view_shorten(pair->folder, arena);
+    return mark ? lab_arena_printf(arena, "%.*s%s%s", (int)(mark - view), view, folder, mark + 2)
+                : view;
+}
+
+static void print(const struct lab_command_call *call, const struct pair *pairs, int count) {
+    static const struct lab_doc_column columns[] = {
+        {"study"},
+        {"tracker"},
+        {"project"},
+        {"runs"},
+        {"unsent"},
+        {"points"},
+        {"state"},
+        {NULL, "Tracker", .align = LAB_ALIGN_WHOLE},
+        {NULL, "Runs sent", .align = LAB_ALIGN_RIGHT},
+        {NULL, "Unsent", .align = LAB_ALIGN_RIGHT},
+        {NULL, "Points now", .align = LAB_ALIGN_RIGHT},
+        {NULL, "State"},
+        {NULL, "Show it", .align = LAB_ALIGN_WHOLE},
+    };
+    struct lab_arena *arena = call->arena;
+    struct lab_doc *doc = lab_doc_open("Sent", arena);
+    lab_doc_rows(doc, "sent", NULL, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < count; i++) {
+        const struct pair *pair = &pairs[i];
+        lab_doc_add(doc, lab_cell_text(pair->folder));
+        lab_doc_add(doc, lab_cell_text(pair->tracker->name));
+        lab_doc_add(doc, lab_cell_text(pair->sent.project));
+        lab_doc_add(doc, (struct lab_doc_cell){.data = lab_value_int(arena, pair->sent.runs)});
+        lab_doc_add(doc, (struct lab_doc_cell){.data = lab_value_int(arena, pair->sent.unsent)});
+        lab_doc_add(doc, (struct lab_doc_cell){.data = lab_value_int(arena, pair->points)});
+        lab_doc_add(doc, lab_cell_text(state_of(pair)));
+        lab_doc_cell(doc, "%s", pair->tracker->name);
+        lab_doc_cell(doc, "%d", pair->sent.runs);
+        lab_doc_cell(doc, "%d", pair->sent.unsent);
+        lab_doc_cell(doc, "%lld", (long long)pair->points);
+        lab_doc_cell(doc, "%s", state_of(pair));
+        lab_doc_cell(doc, "%s", view_of(pair, arena));
+    }
+    lab_doc_print(doc, call->console);
+    for (int i = 0; i < count && !call->console->quiet; i++)
+        if (pairs[i].thinned_from)
+            lab_console_note("%s: %lld points sent as %lld: the least and the largest of each "
+                             "stretch (--max-points)",
+                             pairs[i].tracker->name, (long long)pairs[i].thinned_from,
+                             (long long)pairs[i].thinned_to);
+}
+
+static int sync_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    struct pair *pairs = NULL;
+    int count = 0;
+    if (find_pairs(call, &pairs, &count, err) < 0)
+        return -1;
+    send(call, pairs, count);
+    if (!call->console->quiet || call->console->json)
+        print(call, pairs, count);
+    for (int i = 0; i < count; i++)
+        if (*pairs[i].problem || pairs[i].sent.busy)
+            *ret_status = 1;
+    return 0;
+}
+
+/* --- manual --- */
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab sync quick_test --to tensorboard", "the newest study of that name, as event files"},
+    {"gpulab sync outputs --to wandb,trackio", "every study below outputs"},
+    {"gpulab sync quick_test --to wandb --watch", "and what it adds until it has ended"},
+    {"gpulab sync quick_test --to wandb --dry-run", "what isn't sent yet"},
+    {"gpulab run quick_test tracker=wandb,tensorboard", "a study that is sent while it runs"},
+    {NULL},
+};
+
+const struct lab_command lab_command_sync = {
+    .name = "sync",
+    .summary = "send studies to W&B, Trackio or TensorBoard",
+    .usage = "[STUDY...]",
+    .description =
+        "Sends what the trackers don't have yet: settings, metrics, samples of the GPUs, results. "
+        "Each value is sent once, however often the command is repeated or killed. Without a STUDY "
+        "it sends the newest one. Studies of earlier versions can be sent, too.\n"
+        "\n"
+        "tensorboard writes event files into the study's folder. wandb writes offline runs, which "
+        "'wandb sync' uploads with your own login. trackio writes into its inbox, which its "
+        "dashboard takes in.\n"
+        "\n"
+        "The exit status is 1 if something could not be sent; the next call continues there.",
+    .options = sync_options,
+    .config_size = sizeof(struct sync_config),
+    .max_words = -1,
+    .examples = examples,
+    .run = sync_run,
+};

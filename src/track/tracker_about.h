@@ -1,0 +1,14 @@
+/* tracker_about.h: what trackers are told about a run: who it is, its settings, its result. */
+#pragma once
+
+#include "load/study_file.h"
+#include "track/tracker.h"
+
+/* `asked` as it may stand in names; NULL = the study's own. */
+const char *track_about_project(const struct lab_study_file *file, const char *asked,
+                                struct lab_arena *arena);
+/* Everything is in the arena, or lives as long as the file. */
+struct lab_track_run track_about_run(const struct lab_study_file *file, const struct lab_run *run,
+                                     const char *project, struct lab_arena *arena);
+/* Of a run that is done or failed. */
+struct lab_track_end track_about_end(const struct lab_run *run, struct lab_arena *arena);

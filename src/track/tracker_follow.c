@@ -1,0 +1,108 @@
+/* tracker_follow.c: `gpulab sync --watch` next to a study, and at the end what came of it. */
+#include "track/tracker_follow.h"
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/file/own.h"
+#include "base/str.h"
+#include "base/subprocess.h"
+#include "track/tracker_send.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOG_MOST (1 << 20)
+#define WAIT_NS  (10 * LAB_NS_PER_S)
+#define LOOK_NS  (20 * LAB_NS_PER_MS)
+
+static const char *log_path(const char *folder, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s/track/sync.log", folder);
+}
+
+static int spawn(const char *folder, const char *trackers, int log, pid_t *ret_pid,
+                 struct lab_arena *arena) {
+    const char *const argv[] = {"gpulab", "sync",    folder,    "--to",
+                                trackers, "--watch", "--quiet", NULL};
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    lab_subprocess_attributes(&attributes, POSIX_SPAWN_SETPGROUP); /* not ended by our Ctrl-C */
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+    int failure = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, (char *const *)argv,
+                              (char *const *)lab_subprocess_environment(NULL, arena));
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failure;
+}
+
+int lab_track_follow(const char *folder, const char *trackers,
+                     struct lab_track_follower *ret_follower, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    *ret_follower = (struct lab_track_follower){.folder = folder, .trackers = trackers};
+    if (!trackers || !*trackers)
+        return 0;
+    if (lab_own_folder(lab_arena_printf(&arena, "%s/track", folder), err) < 0)
+        return -1;
+    LAB_AUTO_CLOSE int log = lab_own_open(log_path(folder, &arena), LAB_OWN_CHANGE, err);
+    if (log < 0)
+        return -1;
+    int failure =
+        ftruncate(log, 0) < 0 ? errno : spawn(folder, trackers, log, &ret_follower->pid, &arena);
+    if (failure) {
+        ret_follower->pid = 0;
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, failure, "sending to %s", trackers);
+    }
+    return 0;
+}
+
+/* Whether it has ended; the runner, who adopts orphans, may have reaped it. */
+static bool wait_for(pid_t pid) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t end_ns = lab_clock_now(clock) + WAIT_NS;
+    int status;
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && lab_clock_now(clock) < end_ns)
+        lab_clock_sleep(clock, LOOK_NS);
+    return ended != 0;
+}
+
+static int count_unsent(const struct lab_track_follower *follower, struct lab_arena *arena) {
+    const struct lab_tracker *const *trackers;
+    struct lab_track_request look = {.look = true};
+    int unsent = 0;
+    if (lab_tracker_list(follower->trackers, arena, &trackers, NULL) < 0)
+        return 0;
+    for (int i = 0; trackers[i]; i++) {
+        struct lab_track_sent sent;
+        bool failed = lab_track_send(follower->folder, trackers[i], &look, arena, &sent, NULL) < 0;
+        unsent += failed ? 1 : sent.unsent;
+    }
+    return unsent;
+}
+
+enum lab_track_rest lab_track_follow_end(struct lab_track_follower *follower, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    char *text, *last;
+    size_t length;
+    if (follower->pid == 0)
+        return LAB_TRACK_ALL_SENT;
+    if (!wait_for(follower->pid))
+        return LAB_TRACK_STILL_SENDING;
+    follower->pid = 0;
+    if (count_unsent(follower, &arena) == 0)
+        return LAB_TRACK_ALL_SENT;
+    lab_err_set(err, LAB_ERR_SYSTEM, "it ended without a word");
+    if (lab_file_read(log_path(follower->folder, &arena), LOG_MOST, &arena, &text, &length, NULL) ==
+            0 &&
+        length > 1) {
+        text[strcspn(text, "\n")] = '\0'; /* the first is what went wrong */
+        last = lab_str_starts(text, "gpulab: ") ? text + strlen("gpulab: ") : text;
+        lab_err_set(err, LAB_ERR_SYSTEM, "%s", last);
+    }
+    return LAB_TRACK_UNSENT;
+}

@@ -1,0 +1,62 @@
+/* tracker_internal.h: parts of tracker_send.c: a run's values, and the journal. */
+#pragma once
+
+#include "model/run.h"
+#include "store/store.h"
+#include "track/tracker.h"
+
+/* How far a run was sent. */
+struct track_position {
+    int64_t attempt;   /* 0 = nothing was sent */
+    int64_t batch;     /* that come next; bytes of all before */
+    int64_t bytes;     /* in the run's file */
+    int64_t rows;      /* and samples */
+    int64_t metric;    /* the store's number of the last one */
+    int64_t sample_ns; /* the last one's time; 0 = none */
+    int64_t ended;     /* 1 = its end, too */
+};
+
+/* --- the journal: <study>/track/<tracker>.log, a line for each batch that was delivered --- */
+
+struct track_journal {
+    int fd;                       /* -1 = only read */
+    struct track_position *items; /* by the run's number */
+    int count;
+};
+
+/* Positions of runs 0 to `run_count`. Locked until it is closed: `ret_busy` says that another
+ * process has it. With `look` nothing is made or locked. */
+int track_journal_open(const char *folder, const char *name, int run_count, bool look,
+                       struct lab_arena *arena, struct track_journal *ret_journal, bool *ret_busy,
+                       struct lab_err *err);
+void track_journal_close(struct track_journal *journal);
+/* Durable when it returns 0. */
+int track_journal_note(struct track_journal *journal, int64_t run,
+                       const struct track_position *position, struct lab_err *err);
+
+/* --- a run's values --- */
+
+struct track_feed {
+    const struct lab_tracker *tracker;
+    const struct lab_track_run *about;
+    const struct lab_run *run;
+    struct lab_store *store;
+    bool ended;       /* no more values come */
+    int64_t until_ns; /* samples from then on may be another run's */
+    bool all_gpus;    /* not the run's alone */
+    int64_t max_points;
+    struct track_position at; /* behind what is in `out` */
+    struct lab_track_out out;
+    int64_t points;                   /* values in `out` */
+    int64_t thinned_from, thinned_to; /* values of series that were too long */
+};
+
+/* The next metrics, into `out`: how many were read; -1 = failure. */
+int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err);
+/* The next samples likewise. */
+int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err);
+/* Times of the iterations of a workload, thinned; once, when the run has ended. */
+int track_feed_iterations(struct track_feed *feed, struct lab_err *err);
+
+/* Wall time of a time of the run; one that is unknown is its beginning. */
+int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns);

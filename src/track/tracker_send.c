@@ -1,0 +1,218 @@
+/*
+ * tracker_send.c: a study's runs, one after the other, batch by batch: read, encoded, delivered,
+ * noted. A process that dies between the last two sends the same batch again: a file is cut to what
+ * was noted first, and a tracker that delivers by itself gets it under the same number.
+ */
+#include "track/tracker_send.h"
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/file/file.h"
+#include "base/file/own.h"
+#include "load/study_file.h"
+#include "run/folder.h"
+#include "store/study/results.h"
+#include "track/tracker_about.h"
+#include "track/tracker_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct sender {
+    const struct lab_tracker *tracker;
+    const struct lab_track_request *request;
+    struct lab_study_file *file;
+    struct track_journal journal;
+    int64_t now_ns; /* before the runs were read: one that ran then had all samples until then */
+    struct lab_track_sent *sent;
+};
+
+int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns) {
+    const struct lab_run *run = feed->run;
+    return time_ns < run->start_ns ? run->start_wall_ns
+                                   : run->start_wall_ns + (time_ns - run->start_ns);
+}
+
+/* --- delivering --- */
+
+static int make_above(const char *place, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    const char *refused, *slash = strrchr(place, '/');
+    if (lab_file_make_folders(lab_arena_strndup(&arena, place, (size_t)(slash - place)), 0777,
+                              &arena, &refused) < 0)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "making %s", refused);
+    return 0;
+}
+
+static int append(const char *place, const struct lab_track_out *out, struct lab_err *err) {
+    LAB_AUTO_CLOSE int fd = lab_own_open(place, LAB_OWN_CHANGE, err);
+    if (fd < 0)
+        return -1;
+    if (ftruncate(fd, out->offset) < 0 || lseek(fd, out->offset, SEEK_SET) < 0 ||
+        lab_file_write_all(fd, out->bytes.text, out->bytes.length) < 0 || fdatasync(fd) < 0 ||
+        (out->offset == 0 && lab_file_sync_above(place) < 0))
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", place);
+    return 0;
+}
+
+/* What is in the feed, and the journal's line. */
+static int deliver(struct sender *sender, struct track_feed *feed, const char *place,
+                   struct lab_err *err) {
+    struct lab_track_out *out = &feed->out;
+    if (make_above(place, err) < 0)
+        return -1;
+    int result = sender->tracker->deliver
+                     ? sender->tracker->deliver(place, feed->at.batch, out, err)
+                     : append(place, out, err);
+    if (result < 0)
+        return -1;
+    lab_failpoint("after-track-deliver");
+    feed->at.batch++;
+    feed->at.bytes += (int64_t)out->bytes.length;
+    if (track_journal_note(&sender->journal, feed->run->number, &feed->at, err) < 0)
+        return -1;
+    sender->sent->points += feed->points;
+    feed->points = 0;
+    out->offset = feed->at.bytes;
+    lab_str_clear(&out->bytes);
+    return 0;
+}
+
+/* --- a run --- */
+
+static bool has_ended(const struct lab_run *run) {
+    return run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED;
+}
+
+/* Of a simulated run, whose clock is its own, nothing before it has ended. */
+static int64_t samples_until(const struct sender *sender, const struct lab_run *run) {
+    if (has_ended(run))
+        return run->end_ns;
+    return lab_results_is_simulated(run) ? 0 : sender->now_ns;
+}
+
+/* Another attempt has reported nothing of the one before: it begins anew. So does a file that
+ * somebody took away before its run had ended. */
+static struct track_position find_position(const struct sender *sender, const struct lab_run *run,
+                                           const char *place) {
+    struct track_position at = sender->journal.items[run->number];
+    struct stat info;
+    bool gone = at.attempt && !at.ended && !sender->tracker->deliver &&
+                (stat(place, &info) < 0 || info.st_size < at.bytes);
+    if (at.attempt != run->attempts || gone)
+        at = (struct track_position){.attempt = run->attempts};
+    return at;
+}
+
+static int feed_run(struct sender *sender, struct track_feed *feed, const char *place,
+                    struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    int64_t metrics, samples;
+    if (feed->at.batch == 0)
+        sender->tracker->begin(feed->about, &feed->out);
+    do {
+        metrics = track_feed_metrics(feed, err);
+        samples = metrics < 0 ? -1 : track_feed_samples(feed, err);
+        if (samples < 0)
+            return -1;
+        bool last = feed->ended && metrics == 0 && samples == 0;
+        if (last) {
+            struct lab_track_end end = track_about_end(feed->run, &arena);
+            if (feed->at.metric == 0 && track_feed_iterations(feed, err) < 0)
+                return -1;
+            sender->tracker->end(feed->about, &end, &feed->out);
+            feed->at.ended = 1;
+        }
+        /* another attempt has begun meanwhile: what was read may be of that */
+        if (!feed->ended &&
+            lab_store_run_start(feed->store, feed->run->number) != feed->run->start_ns)
+            return 0;
+        if (feed->out.bytes.length && deliver(sender, feed, place, err) < 0)
+            return -1;
+    } while (metrics > 0 || samples > 0);
+    return 0;
+}
+
+static int send_run(struct sender *sender, const struct lab_run *run, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    struct lab_track_run about = track_about_run(sender->file, run, sender->sent->project, &arena);
+    const char *place = sender->tracker->place(&about, &arena);
+    struct track_feed feed = {.tracker = sender->tracker,
+                              .about = &about,
+                              .run = run,
+                              .store = sender->file->store,
+                              .ended = has_ended(run),
+                              .until_ns = samples_until(sender, run),
+                              .all_gpus = sender->request->all_gpus,
+                              .max_points = sender->request->max_points > 0
+                                                ? sender->request->max_points
+                                                : LAB_TRACK_POINTS,
+                              .at = find_position(sender, run, place)};
+    if (feed.at.ended || sender->request->look) {
+        sender->sent->runs += feed.at.ended > 0;
+        sender->sent->unsent += feed.at.ended == 0;
+        return 0;
+    }
+    lab_track_out_init(&feed.out);
+    feed.out.offset = feed.at.bytes;
+    int result = feed_run(sender, &feed, place, err);
+    lab_track_out_release(&feed.out);
+    sender->sent->thinned_from += feed.thinned_from;
+    sender->sent->thinned_to += feed.thinned_to;
+    sender->sent->runs += result == 0 && feed.at.ended;
+    sender->sent->unsent += result < 0 || !feed.at.ended;
+    return result < 0 ? lab_err_context(err, "%s: %s", sender->tracker->name, run->id) : 0;
+}
+
+/* The first failure ends it: the disk is full, the folder isn't ours. What is behind it counts. */
+static int send_runs(struct sender *sender, struct lab_err *err) {
+    int result = 0;
+    for (int i = 0; i < sender->file->run_count; i++) {
+        const struct lab_run *run = &sender->file->runs[i];
+        if (run->attempts == 0)
+            continue;
+        if (result < 0)
+            sender->sent->unsent += !sender->journal.items[run->number].ended;
+        else
+            result = send_run(sender, run, err);
+    }
+    return result;
+}
+
+/* --- a study --- */
+
+static int send_study(struct sender *sender, struct lab_arena *arena, struct lab_err *err) {
+    const struct lab_tracker *tracker = sender->tracker;
+    struct lab_study_file *file = sender->file;
+    struct lab_track_sent *sent = sender->sent;
+    sender->now_ns = lab_clock_now(lab_clock_system());
+    if (lab_study_file_runs(file, err) < 0)
+        return -1;
+    sent->project = track_about_project(file, sender->request->project, arena);
+    const char *name = tracker->by_project
+                           ? lab_arena_printf(arena, "%s-%s", tracker->name, sent->project)
+                           : tracker->name;
+    if (track_journal_open(file->folder, name, file->run_count, sender->request->look, arena,
+                           &sender->journal, &sent->busy, err) < 0)
+        return lab_err_context(err, "%s", tracker->name);
+    int result = sent->busy ? 0 : send_runs(sender, err);
+    track_journal_close(&sender->journal);
+    return result;
+}
+
+int lab_track_send(const char *folder, const struct lab_tracker *tracker,
+                   const struct lab_track_request *request, struct lab_arena *arena,
+                   struct lab_track_sent *ret_sent, struct lab_err *err) {
+    struct sender sender = {.tracker = tracker, .request = request, .sent = ret_sent};
+    LAB_AUTO(arena, scratch);
+    *ret_sent = (struct lab_track_sent){.project = ""};
+    /* asked first: what a runner wrote before its end is then read below */
+    ret_sent->running = lab_folder_held(folder, NULL);
+    if (lab_study_file_open(folder, &scratch, &sender.file, err) < 0)
+        return -1;
+    int result = send_study(&sender, arena, err);
+    lab_study_file_close(sender.file);
+    return result;
+}

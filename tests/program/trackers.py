@@ -1,0 +1,115 @@
+"""Reads a study with the trackers' own code and compares each value with study.db.
+
+trackers.py FOLDER TRACKER... [gpus]"""
+import collections
+import glob
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+
+folder, wanted = sys.argv[1], sys.argv[2:]
+base = os.path.join(os.environ["PYTHONPATH"], "wandb/bin/wandb-core")
+problems = []
+
+
+def expect(true, what):
+    if not true:
+        problems.append(what)
+
+
+db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)
+runs = dict(db.execute("SELECT number, id FROM run"))
+stored = {name: collections.defaultdict(list) for name in runs.values()}
+columns = {row[1] for row in db.execute("PRAGMA table_info(metric)")}
+for number, name, value, step in db.execute(
+        f"SELECT run, name, value, {'step' if 'step' in columns else 'NULL'} FROM metric ORDER BY id"):
+    stored[runs[number]][name].append((step, math.nan if value is None else value))
+results = {run["run_id"]: run for run in json.load(open(f"{folder}/results.json"))}
+
+
+def same(a, b, precision=1e-12):
+    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= precision * abs(b)
+
+
+def compare(tracker, run, name, found, precision=1e-12):
+    """found: (step, value) in order; a step of None isn't compared."""
+    right = stored[run][name]
+    expect(len(found) == len(right), f"{tracker} {run} {name}: {len(found)} values instead of {len(right)}")
+    for (step, value), (right_step, right_value) in zip(found, right):
+        expect(same(value, right_value, precision) and (right_step is None or step == right_step),
+               f"{tracker} {run} {name}: ({step}, {value}) instead of ({right_step}, {right_value})")
+
+
+def tensorboard():
+    from tensorboard.backend.event_processing import event_accumulator
+    from tensorboard.plugins.hparams import plugin_data_pb2
+    for run in stored:
+        events = event_accumulator.EventAccumulator(f"{folder}/tensorboard/{run}", {"scalars": 0, "tensors": 0})
+        events.Reload()
+        for name in stored[run]:
+            compare("tensorboard", run, name, [(e.step, e.value) for e in events.Scalars(name)], 1e-6)
+        expect(same(events.Scalars("result/rate")[0].value, results[run]["rate"], 1e-6), f"{run}: rate")
+        expect(events.Tensors("verdict")[0].tensor_proto.string_val[0], f"{run}: no verdict")
+        plugin = events.PluginTagToContent("hparams")
+        start = plugin_data_pb2.HParamsPluginData.FromString(plugin["_hparams_/session_start_info"])
+        end = plugin_data_pb2.HParamsPluginData.FromString(plugin["_hparams_/session_end_info"])
+        expect(start.session_start_info.hparams["workload"].string_value == results[run]["workload"], f"{run}: hparams")
+        expect(end.session_end_info.status == 1, f"{run}: status")
+        if gpus:
+            expect("gpu_0_power" in events.Tags()["scalars"], f"{run}: no power")
+            expect("gpu_1_power" not in events.Tags()["scalars"], f"{run}: a GPU that isn't its own")
+
+
+def wandb():
+    found = {}
+    where = os.environ.get("WANDB_DIR", folder)
+    for path in glob.glob(f"{where}/wandb/offline-run-*/run-*.wandb"):
+        out = subprocess.run([base, "leet", "inspect", "--no-observability", "--json", "--run-file", path],
+                             capture_output=True, text=True, check=True).stdout
+        records = [json.loads(line) for line in out.splitlines()]
+        run = next(r["run"] for r in records if r["type"] == "run")
+        found[run["display_name"]] = records
+        expect(records[0]["type"] == "header" and records[-1]["type"] == "footer", f"{path}: not whole")
+        expect(run["config"]["update"]["workload"] == results[run["display_name"]]["workload"], f"{path}: config")
+        expect(run["run_group"] and run["project"] and run["tags"], f"{path}: group, project, tags")
+    expect(found.keys() == stored.keys(), f"wandb: {len(found)} runs instead of {len(stored)}")
+    for run, records in found.items():
+        rows = [r["history"]["item"] for r in records if r["type"] == "history"]
+        number = lambda value: float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
+        for name in stored[run]:
+            compare("wandb", run, name, [(r.get("iteration"), number(r[name])) for r in rows if name in r])
+        expect([r["_step"] for r in rows] == sorted({r["_step"] for r in rows}), f"wandb {run}: _step")
+        summary = next(r["summary"]["update"] for r in records if r["type"] == "summary")
+        expect(same(summary["rate"], results[run]["rate"]), f"wandb {run}: rate")
+        expect(next(r for r in records if r["type"] == "exit")["exit"]["exit_code"] == 0, f"wandb {run}: exit")
+        stats = [r["stats"]["item"] for r in records if r["type"] == "stats"]
+        if gpus:
+            expect(stats and all("gpu.0.powerWatts" in s and "gpu.1.gpu" not in s for s in stats), f"wandb {run}: GPUs")
+            expect(any("gpu_total_memory" in row for row in rows), f"wandb {run}: gpu_total_memory")
+
+
+def trackio():
+    from trackio import fragments
+    from trackio.sqlite_storage import SQLiteStorage as storage
+    fragments.import_inbox_dir()
+    names = {run: project for project in storage.get_projects() for run in storage.get_runs(project)}
+    expect(set(stored) <= names.keys(), f"trackio: runs {sorted(names)}")
+    for run in stored:
+        rows = storage.get_logs(names[run], run)
+        for name in stored[run]:
+            compare("trackio", run, name, [(r["step"], r[name]) for r in rows if name in r])
+        expect(same(rows[-1]["result/rate"], results[run]["rate"]), f"trackio {run}: rate")
+        expect(storage.get_run_config(names[run], run)["workload"] == results[run]["workload"], f"trackio {run}: config")
+        if gpus:
+            expect(any("gpu/0/power" in r for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
+
+
+gpus = "gpus" in wanted
+for tracker in wanted:
+    if tracker != "gpus":
+        globals()[tracker]()
+print("\n".join(problems[:20]))
+sys.exit(1 if problems else 0)

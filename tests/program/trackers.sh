@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Studies sent to trackers, read back by the trackers' own code: every value is there, once, whatever
+# killed the sender. The packages are installed once, into build/trackers.
+# label: build
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+packages=$source_dir/build/trackers
+if [ ! -e "$packages/whole" ]; then
+    rm -rf "$packages"
+    pip=(python3 -m pip install -q --disable-pip-version-check --only-binary=:all: --target "$packages")
+    if ! { "${pip[@]}" trackio && "${pip[@]}" --no-deps tensorboard protobuf absl-py wandb; } >"$work/pip" 2>&1; then
+        echo "SKIP: the trackers' packages can't be installed: $(tail -1 "$work/pip")"
+        exit 77
+    fi
+    touch "$packages/whole"
+fi
+cd "$work" || exit 1
+unset WANDB_DIR WANDB_ENTITY HF_HOME
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TRACKIO_DIR=$work/trackio
+check=(env "PYTHONPATH=$packages" python3 "$source_dir/tests/program/trackers.py")
+
+# what a program reports, in 8 runs; the second reports values that are no numbers
+cat >train.sh <<'PROGRAM'
+for i in $(seq 60); do echo "{\"step\": $((10 * i)), \"loss\": $(((97 * i + $1) % 61)).$1, \"acc\": 0.$i}"; done
+[ "$1" != 2 ] || printf '{"step": 700, "loss": NaN, "acc": Infinity}\n'
+PROGRAM
+study=(test_matrix device=cpu:0 '~experiment.matrix.optimizer' 'experiment.command="bash train.sh {seed}"'
+    '+experiment.matrix.seed=[1,2,3,4]' experiment.repeat=2 --no-report -q)
+run run "${study[@]}" output_dir=live tracker=wandb,tensorboard,trackio
+expect_status 0
+folder=$(echo live/test_matrix/*/*)
+"${check[@]}" "$folder" wandb tensorboard trackio || fail "$what: not as it was reported"
+run sync "$folder" --json
+json 'all(s["runs"] == 8 and s["unsent"] == 0 and s["points"] == 0 for s in d["sent"]) and len(d["sent"]) == 3'
+
+# killed at each place and at 50 random instants, the rest is sent later; -m makes no sweep of it
+run run -m "${study[@]}" output_dir=killed tracker=none,none
+expect_status 0
+killed=$(echo killed/test_matrix/*/*)
+export WANDB_DIR=$work/elsewhere TRACKIO_DIR=$work/trackio2
+mkdir "$WANDB_DIR"
+sync=("$gpulab" sync "$killed" --to "tensorboard,wandb,trackio" -q)
+for place in after-track-deliver before-track-note:2 after-track-note:3; do
+    GPULAB_FAILPOINT=$place "${sync[@]}" && fail "$place wasn't reached"
+done 2>/dev/null
+for number in $(seq 50); do
+    [ "$number" != 25 ] || rm -r "$killed/track" # all of it once more, over what is there
+    timeout -s KILL "0.0$((number * 37 % 90 + 5))" "${sync[@]}" 2>/dev/null
+done 2>/dev/null
+"${sync[@]}" || fail "what is left isn't sent"
+"${check[@]}" "$killed" wandb tensorboard trackio || fail "killed: not as it was reported"
+
+# GPUs of the run alone, under each tracker's own names, and a study of 0.1.0
+unset WANDB_DIR
+run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q --no-report
+expect_status 0
+"${check[@]}" "$(echo gpus/quick_test/*/*)" wandb tensorboard trackio gpus || fail "samples of GPUs"
+cp -r "$source_dir/tests/fixtures/0.1.0/program" old
+run sync old --to wandb,tensorboard
+expect_status 0
+"${check[@]}" old wandb tensorboard || fail "a study of 0.1.0"
+
+# bad input: one line, and the study's own exit status
+run run "${study[@]}" tracker=wanb
+expect_status 2
+expect_one_line
+expect_err "tracker: no tracker 'wanb'; did you mean 'wandb'"
+run sync "$folder" --to nothing
+expect_status 2
+expect_err "no tracker 'nothing'"
+run sync old
+expect_status 2
+expect_err "add --to"
+touch file
+TRACKIO_DIR=$work/file run run "${study[@]}" output_dir=blocked tracker=trackio
+expect_status 0
+expect_err "not all was sent to trackio: .*file.*gpulab sync blocked"
+run sync blocked/test_matrix/*/* --dry-run --json
+json 'd["sent"][0]["unsent"] == 8'
+run sync blocked/test_matrix/*/* --project '../a/b c👍'
+expect_status 0
+ls -d "$TRACKIO_DIR"/inbox/gpulab-* >/dev/null || fail "nothing is in the inbox"
+run sync blocked/test_matrix/*/* --to tensorboard --max-points 20
+expect_err "964 points sent as 3[0-9][0-9]: the least and the largest"
+finish
