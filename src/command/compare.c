@@ -2,7 +2,7 @@
  * compare.c: `gpulab compare`: studies, benchmarks' files and baselines against the first of them,
  * or two commands run in turn.
  */
-#include "command/command_turn_process.h"
+#include "command/compare/turn_process.h"
 
 #include "analysis/comparison/comparison.h"
 #include "base/tty/stop.h"

@@ -1,5 +1,5 @@
 /* Two programs in turn: their order, when it is enough, what ends it. */
-#include "command/command_turns.h"
+#include "command/compare/turns.h"
 
 #include "test.h"
 

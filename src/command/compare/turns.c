@@ -1,5 +1,5 @@
-/* command_turns.c: see the header. */
-#include "command/command_turns.h"
+/* turns.c: see the header. */
+#include "command/compare/turns.h"
 
 #include "base/clock.h"
 #include "base/str.h"

@@ -1,8 +1,8 @@
-/* command_turn_process.h: `gpulab compare -- A -- B`: a turn as a process, and GPUs watched. */
+/* turn_process.h: `gpulab compare -- A -- B`: a turn as a process, and GPUs watched. */
 #pragma once
 
 #include "command/command.h"
-#include "command/command_turns.h"
+#include "command/compare/turns.h"
 #include "doc/doc.h"
 
 struct lab_turn_options {

@@ -1,5 +1,5 @@
-/* command_turn_process.c: see the header. */
-#include "command/command_turn_process.h"
+/* turn_process.c: see the header. */
+#include "command/compare/turn_process.h"
 
 #include "base/clock.h"
 #include "base/subprocess.h"

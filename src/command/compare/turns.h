@@ -1,5 +1,5 @@
 /*
- * command_turns.h: two programs run in turn, A B B A, a fresh process each: whatever drifts slowly
+ * turns.h: two programs run in turn, A B B A, a fresh process each: whatever drifts slowly
  * hits both alike. What the GPUs did meanwhile is kept of each run.
  */
 #pragma once
