@@ -8,6 +8,9 @@
 #include "record/record_session.h"
 
 #include "base/clock.h"
+#include "base/file/own.h"
+#include "track/tracker_follow.h"
+#include "track/tracker_send.h"
 #include "vendor/nvml.h"
 
 #include <math.h>
@@ -19,7 +22,7 @@
 
 struct record_config {
     double interval_s, duration_s;
-    const char *output, *stats_file, *csv, *processes;
+    const char *output, *stats_file, *csv, *processes, *tracker;
     bool demo;
 };
 
@@ -43,6 +46,9 @@ static const struct lab_option record_options[] = {
     {"processes", LAB_OPTION_CHOICE, offsetof(struct record_config, processes),
      .choices = process_choices,
      .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
+    {"tracker", LAB_OPTION_STRING, offsetof(struct record_config, tracker),
+     .value_name = "TRACKER,...",
+     .help = "also send it, while it is recorded: tensorboard, trackio, wandb"},
     {"demo", LAB_OPTION_FLAG, offsetof(struct record_config, demo),
      .help = "record a simulated machine with GPUs"},
     {NULL},
@@ -232,11 +238,30 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
     return 0;
 }
 
+/* A tracker that can't be used is a note: the recording can be sent later. */
+static struct lab_track_follower start_follower(const struct lab_record_request *request,
+                                                const char *trackers) {
+    struct lab_track_follower follower;
+    struct lab_err problem = LAB_ERR_INIT;
+    if (lab_track_follow(request->path, trackers, &follower, &problem) < 0)
+        lab_console_note("%s", problem.text);
+    return follower;
+}
+
+static void end_follower(const struct lab_command_call *call, struct lab_track_follower *follower) {
+    const char *problem = lab_track_follow_end(follower, call->arena);
+    if (problem)
+        lab_console_note("%s", problem);
+}
+
 static int record_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct record_config *config = call->config;
     struct lab_record_request request;
     struct lab_record_session session;
     struct lab_err problem = LAB_ERR_INIT;
+    const struct lab_tracker *const *trackers;
+    if (lab_tracker_list(config->tracker, call->arena, &trackers, err) < 0)
+        return lab_err_context(err, "--tracker");
     if (make_request(call, &request, err) < 0 || (config->demo && lab_nvml_use_demo(err) < 0))
         return -1;
     int status = request.argv ? lab_record_child_check(request.argv, &problem) : 0;
@@ -244,14 +269,20 @@ static int record_run(const struct lab_command_call *call, int *ret_status, stru
         return refuse_command(status, &problem, ret_status);
     if (lab_record_begin(&session, &request, err) < 0)
         return -1;
+    struct lab_track_follower follower = start_follower(&request, config->tracker);
     say_begin(call, &session, &request);
     status = lab_record_run(&session, &request, &problem);
     if (status) {
+        const char *home = lab_track_home(request.path, call->arena);
         lab_record_undo(&session, &request);
+        lab_track_follow_end(&follower, call->arena);
+        if (config->tracker)
+            lab_own_remove_tree(home);
         return refuse_command(status, &problem, ret_status);
     }
     int result = finish(call, &session, &request, ret_status, err);
     lab_record_release(&session);
+    end_follower(call, &follower);
     return result;
 }
 
@@ -262,6 +293,7 @@ static const struct lab_manual_example examples[] = {
      "also the JSON files that other monitors write"},
     {"gpulab record --csv - --device cuda:0 | head -20", "lines as they come, of one GPU"},
     {"gpulab record --demo --duration 10s -o demo.db", "eight simulated GPUs, on any machine"},
+    {"gpulab record --tracker wandb -- python train.py", "sent to W&B's offline runs, too"},
     {"gpulab top recording.db", "replay it"},
     {"gpulab analyze summary recording.db", "and its summary"},
     {"gpulab export recording.db --format multi", "a recording in another format, later"},

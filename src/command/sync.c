@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 struct sync_config {
     const char *to, *project, *gpus;
@@ -76,6 +77,33 @@ static int own_trackers(const char *folder, struct lab_arena *arena, const char 
     return 0;
 }
 
+/* A file that isn't part of a study is a recording. */
+static bool is_recording(const char *word) {
+    struct stat info;
+    const char *slash = strrchr(word, '/');
+    return stat(word, &info) == 0 && S_ISREG(info.st_mode) && lab_str_ends(word, ".db") &&
+           !lab_str_equal(slash ? slash + 1 : word, "study.db");
+}
+
+static int find_paths(const struct lab_command_call *call, const char *const **ret_paths,
+                      int *ret_count, struct lab_err *err) {
+    const char **paths = NULL, *const * found;
+    int count = 0, found_count;
+    for (int i = 0; i < call->word_count; i++) {
+        if (is_recording(call->words[i])) {
+            LAB_ADD(paths, count, call->arena) = call->words[i];
+            continue;
+        }
+        if (lab_studies_find(&call->words[i], 1, call->arena, &found, &found_count, err) < 0)
+            return -1;
+        for (int f = 0; f < found_count; f++)
+            LAB_ADD(paths, count, call->arena) = found[f];
+    }
+    *ret_paths = paths;
+    *ret_count = count;
+    return 0;
+}
+
 static int find_pairs(const struct lab_command_call *call, struct pair **ret_pairs, int *ret_count,
                       struct lab_err *err) {
     const struct sync_config *config = call->config;
@@ -86,13 +114,14 @@ static int find_pairs(const struct lab_command_call *call, struct pair **ret_pai
         if (lab_folder_resolve(NULL, call->arena, &newest, err) < 0)
             return -1;
         folders = &newest;
-    } else if (lab_studies_find(call->words, call->word_count, call->arena, &folders, &folder_count,
-                                err) < 0) {
+    } else if (find_paths(call, &folders, &folder_count, err) < 0) {
         return -1;
     }
     for (int i = 0; i < folder_count; i++) {
         const struct lab_tracker *const *trackers;
         const char *names = config->to;
+        if (!names && is_recording(folders[i]))
+            return lab_err_set(err, LAB_ERR_USER, "%s: add --to wandb, say", folders[i]);
         if ((!names && own_trackers(folders[i], call->arena, &names, err) < 0) ||
             lab_tracker_list(names, call->arena, &trackers, err) < 0)
             return -1;
@@ -131,7 +160,7 @@ static void look(const struct lab_command_call *call, struct pair *pair) {
 
 static bool any_ended(const struct pair *pairs, int count) {
     for (int i = 0; i < count; i++)
-        if (pairs[i].sent.running && !lab_folder_held(pairs[i].folder, NULL))
+        if (pairs[i].sent.running && !lab_track_is_running(pairs[i].folder))
             return true;
     return false;
 }
@@ -184,13 +213,6 @@ static const char *state_of(const struct pair *pair) {
                                : "all sent";
 }
 
-static const char *view_of(const struct pair *pair, struct lab_arena *arena) {
-    const char *view = pair->tracker->view, *mark = strstr(view, "%s");
-    const char *folder = lab_study_view_shorten(pair->folder, arena);
-    return mark ? lab_arena_printf(arena, "%.*s%s%s", (int)(mark - view), view, folder, mark + 2)
-                : view;
-}
-
 static void print(const struct lab_command_call *call, const struct pair *pairs, int count) {
     static const struct lab_doc_column columns[] = {
         {"study"},
@@ -224,7 +246,11 @@ static void print(const struct lab_command_call *call, const struct pair *pairs,
         lab_doc_cell(doc, "%d", pair->sent.unsent);
         lab_doc_cell(doc, "%lld", (long long)pair->points);
         lab_doc_cell(doc, "%s", state_of(pair));
-        lab_doc_cell(doc, "%s", view_of(pair, arena));
+        lab_doc_cell(
+            doc, "%s",
+            lab_tracker_view(pair->tracker,
+                             lab_study_view_shorten(lab_track_home(pair->folder, arena), arena),
+                             arena));
     }
     lab_doc_print(doc, call->console);
     for (int i = 0; i < count && !call->console->quiet; i++)
@@ -256,6 +282,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab sync outputs --to wandb,trackio", "every study below outputs"},
     {"gpulab sync quick_test --to wandb --watch", "and what it adds until it has ended"},
     {"gpulab sync quick_test --to wandb --dry-run", "what isn't sent yet"},
+    {"gpulab sync training.db --to tensorboard", "a recording"},
     {"gpulab run quick_test tracker=wandb,tensorboard", "a study that is sent while it runs"},
     {NULL},
 };
@@ -263,11 +290,12 @@ static const struct lab_manual_example examples[] = {
 const struct lab_command lab_command_sync = {
     .name = "sync",
     .summary = "send studies to W&B, Trackio or TensorBoard",
-    .usage = "[STUDY...]",
+    .usage = "[STUDY|RECORDING...]",
     .description =
         "Sends what the trackers don't have yet: settings, metrics, samples of the GPUs, results. "
         "Each value is sent once, however often the command is repeated or killed. Without a STUDY "
-        "it sends the newest one. Studies of earlier versions can be sent, too.\n"
+        "it sends the newest one; a recording is a run by itself. Studies of earlier versions can "
+        "be sent, too.\n"
         "\n"
         "tensorboard writes event files into the study's folder. wandb writes offline runs, which "
         "'wandb sync' uploads with your own login. trackio writes into its inbox, which its "

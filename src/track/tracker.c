@@ -55,6 +55,13 @@ int lab_tracker_list(const char *names, struct lab_arena *arena,
     return 0;
 }
 
+const char *lab_tracker_view(const struct lab_tracker *tracker, const char *folder,
+                             struct lab_arena *arena) {
+    const char *view = tracker->view, *mark = strstr(view, "%s");
+    return mark ? lab_arena_printf(arena, "%.*s%s%s", (int)(mark - view), view, folder, mark + 2)
+                : view;
+}
+
 /* --- texts --- */
 
 void lab_track_add_number(struct lab_str *out, double value, bool quoted) {
@@ -161,8 +168,10 @@ static double variation(struct total total) {
     return total.count > 1 && mean > 0 ? 100 * sqrt(fmax(variance, 0)) / mean : (double)NAN;
 }
 
-static double sum_or_none(struct total total, double scale) {
-    return total.count ? total.sum * scale : (double)NAN;
+/* A sum of some would pass for the whole. */
+static double sum_of_all(const struct lab_track_sample *sample, enum lab_metric_id metric) {
+    struct total total = total_of(sample, metric);
+    return total.count && total.count == sample->gpu_count ? total.sum : (double)NAN;
 }
 
 int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena *arena,
@@ -181,12 +190,13 @@ int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena
     int count = lab_track_sample_values(sample, keys, arena, &own);
     values.items = lab_arena_enlarge(arena, own, (size_t)count, (size_t)count + 6, sizeof *own);
     values.count = count;
-    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_MEMORY_USED), 0x1p-20),
-              "gpu_total_memory");
-    add_value(&values, used.count ? used.sum / used.count : (double)NAN, "gpu_avg_utilization");
-    add_value(&values, variation(used), "gpu_load_balance_cv");
-    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_POWER), 1), "gpu_total_power");
-    add_value(&values, sum_or_none(total_of(sample, LAB_METRIC_ENERGY), 1), "gpu_total_energy");
+    add_value(&values, 0x1p-20 * sum_of_all(sample, LAB_METRIC_MEMORY_USED), "gpu_total_memory");
+    add_value(&values, sum_of_all(sample, LAB_METRIC_UTILIZATION) / used.count,
+              "gpu_avg_utilization");
+    add_value(&values, used.count == sample->gpu_count ? variation(used) : (double)NAN,
+              "gpu_load_balance_cv");
+    add_value(&values, sum_of_all(sample, LAB_METRIC_POWER), "gpu_total_power");
+    add_value(&values, sum_of_all(sample, LAB_METRIC_ENERGY), "gpu_total_energy");
     *ret_row = (struct lab_track_row){.number = sample->number,
                                       .wall_ns = sample->wall_ns,
                                       .step = (double)NAN,

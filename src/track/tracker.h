@@ -109,6 +109,10 @@ const struct lab_tracker *lab_tracker_find(const char *name, struct lab_err *err
 int lab_tracker_list(const char *names, struct lab_arena *arena,
                      const struct lab_tracker *const **ret_trackers, struct lab_err *err);
 
+/* The command that shows what lies in a folder. */
+const char *lab_tracker_view(const struct lab_tracker *tracker, const char *folder,
+                             struct lab_arena *arena);
+
 /* --- what trackers share --- */
 
 /* A sample as a row, under names that don't depend on the tracker: gpu_total_memory and

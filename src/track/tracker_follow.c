@@ -18,8 +18,8 @@
 #define WAIT_NS  (10 * LAB_NS_PER_S)
 #define LOOK_NS  (20 * LAB_NS_PER_MS)
 
-static const char *log_path(const char *folder, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%s/track/sync.log", folder);
+static const char *log_path(const char *path, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s/track/sync.log", lab_track_home(path, arena));
 }
 
 static int spawn(const char *folder, const char *trackers, int log, pid_t *ret_pid,
@@ -46,7 +46,9 @@ int lab_track_follow(const char *folder, const char *trackers,
     *ret_follower = (struct lab_track_follower){.folder = folder, .trackers = trackers};
     if (!trackers || !*trackers)
         return 0;
-    if (lab_own_folder(lab_arena_printf(&arena, "%s/track", folder), err) < 0)
+    const char *home = lab_track_home(folder, &arena);
+    if (lab_own_folder(home, err) < 0 ||
+        lab_own_folder(lab_arena_printf(&arena, "%s/track", home), err) < 0)
         return -1;
     LAB_AUTO_CLOSE int log = lab_own_open(log_path(folder, &arena), LAB_OWN_CHANGE, err);
     if (log < 0)
@@ -85,24 +87,32 @@ static int count_unsent(const struct lab_track_follower *follower, struct lab_ar
     return unsent;
 }
 
-enum lab_track_rest lab_track_follow_end(struct lab_track_follower *follower, struct lab_err *err) {
-    LAB_AUTO(arena, arena);
-    char *text, *last;
+/* The first line of its messages: what went wrong. */
+static const char *read_reason(const char *path, struct lab_arena *arena) {
+    char *text;
     size_t length;
+    if (lab_file_read(log_path(path, arena), LOG_MOST, arena, &text, &length, NULL) < 0 ||
+        length < 2)
+        return "no reason is known";
+    text[strcspn(text, "\n")] = '\0';
+    return lab_str_starts(text, "gpulab: ") ? text + strlen("gpulab: ") : text;
+}
+
+const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab_arena *arena) {
+    LAB_AUTO(str, path);
     if (follower->pid == 0)
-        return LAB_TRACK_ALL_SENT;
-    if (!wait_for(follower->pid))
-        return LAB_TRACK_STILL_SENDING;
+        return NULL;
+    bool ended = wait_for(follower->pid);
     follower->pid = 0;
-    if (count_unsent(follower, &arena) == 0)
-        return LAB_TRACK_ALL_SENT;
-    lab_err_set(err, LAB_ERR_SYSTEM, "it ended without a word");
-    if (lab_file_read(log_path(follower->folder, &arena), LOG_MOST, &arena, &text, &length, NULL) ==
-            0 &&
-        length > 1) {
-        text[strcspn(text, "\n")] = '\0'; /* the first is what went wrong */
-        last = lab_str_starts(text, "gpulab: ") ? text + strlen("gpulab: ") : text;
-        lab_err_set(err, LAB_ERR_SYSTEM, "%s", last);
-    }
-    return LAB_TRACK_UNSENT;
+    lab_str_add_shell(&path, follower->folder);
+    if (!ended)
+        return lab_arena_printf(arena,
+                                "still sending to %s; what is left: gpulab sync %s --to %s "
+                                "--dry-run",
+                                follower->trackers, path.text, follower->trackers);
+    if (count_unsent(follower, arena) == 0)
+        return NULL;
+    return lab_arena_printf(
+        arena, "not all was sent to %s: %s; send the rest: gpulab sync %s --to %s",
+        follower->trackers, read_reason(follower->folder, arena), path.text, follower->trackers);
 }

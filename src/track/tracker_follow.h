@@ -15,15 +15,12 @@ struct lab_track_follower {
     const char *folder, *trackers;
 };
 
-/* `trackers`: names joined by commas; NULL or "" starts nothing. Its messages go to track/sync.log
- * in the folder. The texts must outlive it. */
+/* `folder`: of a study, or a recording's path. `trackers`: names joined by commas; NULL or ""
+ * starts nothing. Its messages go to track/sync.log in the home (lab_track_home). The texts must
+ * outlive it. */
 int lab_track_follow(const char *folder, const char *trackers,
                      struct lab_track_follower *ret_follower, struct lab_err *err);
 
-/* Once the study has ended: waits for the rest to be sent, a few seconds at most. */
-enum lab_track_rest {
-    LAB_TRACK_ALL_SENT,
-    LAB_TRACK_STILL_SENDING, /* it goes on by itself */
-    LAB_TRACK_UNSENT,        /* `err` says what failed, as the process said it */
-};
-enum lab_track_rest lab_track_follow_end(struct lab_track_follower *follower, struct lab_err *err);
+/* Once the study has ended: waits for the rest to be sent, a few seconds at most. NULL = all is
+ * sent; else what isn't and why, in a line for the user, in the arena. */
+const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab_arena *arena);

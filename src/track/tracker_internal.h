@@ -3,7 +3,7 @@
 
 #include "model/run.h"
 #include "store/store.h"
-#include "track/tracker.h"
+#include "track/tracker_send.h"
 
 /* How far a run was sent. */
 struct track_position {
@@ -40,10 +40,11 @@ struct track_feed {
     const struct lab_tracker *tracker;
     const struct lab_track_run *about;
     const struct lab_run *run;
-    struct lab_store *store;
-    bool ended;       /* no more values come */
-    int64_t until_ns; /* samples from then on may be another run's */
-    bool all_gpus;    /* not the run's alone */
+    struct lab_store *store; /* NULL = a recording, which has samples alone */
+    const char *recording;   /* its path */
+    bool ended;              /* no more values come */
+    int64_t until_ns;        /* samples from then on may be another run's */
+    bool all_gpus;           /* not the run's alone */
     int64_t max_points;
     struct track_position at; /* behind what is in `out` */
     struct lab_track_out out;
@@ -57,6 +58,36 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err);
 int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err);
 /* Times of the iterations of a workload, thinned; once, when the run has ended. */
 int track_feed_iterations(struct track_feed *feed, struct lab_err *err);
+
+/* --- sending --- */
+
+struct track_sender {
+    const struct lab_tracker *tracker;
+    const struct lab_track_request *request;
+    struct lab_store *store;
+    const char *recording; /* as of a feed */
+    struct track_journal journal;
+    int64_t now_ns; /* before the runs were read: one that ran then had all samples until then */
+    struct lab_track_sent *sent;
+};
+
+/* Durable when it returns 0; the folder is made. */
+int track_deliver(const struct lab_tracker *tracker, const char *place, int64_t batch,
+                  const struct lab_track_out *out, struct lab_err *err);
+
+/* What is new of a run, and its end where it has ended; counts it. */
+int track_send_run(struct track_sender *sender, const struct lab_run *run,
+                   const struct lab_track_run *about, struct lab_err *err);
+
+/* The journal of what lies at `home`; runs are numbered from 1. */
+int track_send_open(struct track_sender *sender, const char *home, int run_count,
+                    struct lab_arena *arena, struct lab_err *err);
+
+/* A recording, which is a run by itself. */
+int track_send_recording(struct track_sender *sender, const char *path, struct lab_arena *arena,
+                         struct lab_err *err);
+/* Whether a recorder writes to it now: it does so every second, and leaves one file in the end. */
+bool track_recording_is_open(const char *path);
 
 /* Wall time of a time of the run; one that is unknown is its beginning. */
 int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns);

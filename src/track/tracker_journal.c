@@ -75,7 +75,7 @@ int track_journal_open(const char *folder, const char *name, int run_count, bool
     if (look && access(path, F_OK) == 0 && read_journal(&journal, path, arena, err) < 0)
         return -1;
     if (!look) {
-        if (lab_own_folder(above, err) < 0 ||
+        if (lab_own_folder(folder, err) < 0 || lab_own_folder(above, err) < 0 ||
             (journal.fd = lab_own_open(path, LAB_OWN_CHANGE, err)) < 0)
             return -1;
         *ret_busy = lab_lock_try(journal.fd, path) != LAB_LOCK_TAKEN;

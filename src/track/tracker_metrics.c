@@ -182,8 +182,10 @@ static void write_rows(struct track_feed *feed, const struct batch *batch) {
 
 int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
     struct batch batch;
-    batch_init(&batch, feed->run->rank_count > 1);
     int64_t read = -1;
+    if (!feed->store)
+        return 0;
+    batch_init(&batch, feed->run->rank_count > 1);
     if (lab_store_each_metric_after(feed->store, feed->run->number, feed->at.metric, BATCH,
                                     take_metric, &batch, &feed->at.metric, err) == 0) {
         read = batch.count;

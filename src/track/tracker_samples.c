@@ -1,12 +1,13 @@
 /*
  * tracker_samples.c: samples of a run's GPUs and their host, as trackers take them: all at one
- * time. GPUs are read one after the other, so each has times of its own; the GPU with most readings
- * gives the times, and the others what they reported until then.
+ * time. GPUs are read one after the other, so each has times of its own. A sample is what was read
+ * within half an interval, at most one reading of each GPU: none is lost, none is sent twice.
  */
 #include "track/tracker_internal.h"
 
 #include "base/clock.h"
 #include "load/recordings.h"
+#include "model/iteration.h"
 #include "store/recording/recording.h"
 
 #include <math.h>
@@ -39,17 +40,16 @@ static bool is_host(const struct lab_track *track) {
     return track->entity.kind == LAB_ENTITY_CPU || track->entity.kind == LAB_ENTITY_MEMORY;
 }
 
-static const struct lab_track *find_leader(const struct lab_recording *recording) {
-    const struct lab_track *leader = NULL;
-    for (int i = 0; i < recording->track_count; i++) {
-        const struct lab_track *track = &recording->tracks[i];
-        bool gpu = track->entity.kind == LAB_ENTITY_GPU;
-        bool leads_gpu = leader && leader->entity.kind == LAB_ENTITY_GPU;
-        if (track->count && (gpu || is_host(track)) &&
-            (!leader || gpu > leads_gpu || (gpu == leads_gpu && track->count > leader->count)))
-            leader = track;
-    }
-    return leader;
+static bool is_gpu(const struct lab_track *track) {
+    return track->entity.kind == LAB_ENTITY_GPU;
+}
+
+/* Where no GPU was read, the host gives the times. */
+static bool has_gpu_ticks(const struct lab_recording *recording) {
+    bool any = false;
+    for (int i = 0; i < recording->track_count; i++)
+        any |= is_gpu(&recording->tracks[i]) && recording->tracks[i].count > 0;
+    return any;
 }
 
 /* Values of one entity up to a time; the latest of each counts. */
@@ -69,6 +69,13 @@ static void clear(double *values) {
         values[m] = (double)NAN;
 }
 
+static int read_samples(const struct track_feed *feed, const struct lab_recording_query *query,
+                        struct lab_arena *arena, struct lab_recording *ret_recording,
+                        struct lab_err *err) {
+    return feed->store ? lab_recording_read_store(feed->store, query, arena, ret_recording, err)
+                       : lab_recording_read(feed->recording, query, arena, ret_recording, err);
+}
+
 /* Energy of each GPU as the run began, by track; NaN = unknown. */
 static int read_energy(struct track_feed *feed, struct lab_arena *arena, double first[],
                        const struct lab_recording *of, struct lab_err *err) {
@@ -80,12 +87,12 @@ static int read_energy(struct track_feed *feed, struct lab_arena *arena, double 
                                         .until_ns = feed->run->start_ns + 30 * LAB_NS_PER_S,
                                         .epoch = feed->run->epoch,
                                         .without_processes = true};
-    if (lab_recording_read_store(feed->store, &query, arena, &recording, err) < 0)
+    if (read_samples(feed, &query, arena, &recording, err) < 0)
         return -1;
     for (int i = 0; i < of->track_count; i++) {
         const struct lab_track *track = NULL;
         first[i] = (double)NAN;
-        if (of->tracks[i].entity.kind == LAB_ENTITY_GPU)
+        if (is_gpu(&of->tracks[i]))
             track = lab_recording_gpu(&recording, of->tracks[i].entity.index);
         int column = track ? lab_entity_column(&track->entity, LAB_METRIC_ENERGY, -1) : -1;
         for (size_t t = 0; column >= 0 && t < track->count && isnan(first[i]); t++)
@@ -96,46 +103,88 @@ static int read_energy(struct track_feed *feed, struct lab_arena *arena, double 
 }
 
 /* The last time that all GPUs have been heard of: while the run goes on, more of one may come. */
-static int64_t last_common(const struct lab_recording *recording, int64_t until_ns) {
+static int64_t last_common(const struct lab_recording *recording) {
+    int64_t until_ns = INT64_MAX;
     for (int i = 0; i < recording->track_count; i++) {
         const struct lab_track *track = &recording->tracks[i];
-        if (track->entity.kind == LAB_ENTITY_GPU && track->count &&
+        if ((is_gpu(track) || is_host(track)) && track->count &&
             track->times_ns[track->count - 1] < until_ns)
             until_ns = track->times_ns[track->count - 1];
     }
     return until_ns;
 }
 
-static void write_samples(struct track_feed *feed, const struct lab_recording *recording,
-                          const struct lab_track *leader, const double first[],
-                          struct lab_arena *arena) {
-    size_t track_count = (size_t)recording->track_count;
-    size_t *next = lab_arena_alloc(arena, track_count + 1, sizeof *next);
-    struct lab_track_gpu *gpus = lab_arena_alloc(arena, track_count + 1, sizeof *gpus);
-    int64_t until_ns = feed->ended ? INT64_MAX : last_common(recording, INT64_MAX);
-    int64_t half_ns = recording->interval_ns / 2;
-    for (size_t t = 0; t < leader->count && leader->times_ns[t] <= until_ns; t++) {
-        struct lab_track_sample sample = {.number = feed->at.rows++,
-                                          .wall_ns = track_feed_wall(feed, leader->times_ns[t]),
-                                          .gpus = gpus};
-        clear(sample.host);
-        for (size_t i = 0; i < track_count; i++) {
+struct cursor {
+    const struct lab_recording *recording;
+    size_t *next;        /* by track */
+    const double *first; /* energy as the run began, likewise */
+    bool by_gpus;
+    int64_t until_ns; /* where what was read ends */
+    struct lab_track_gpu *gpus;
+};
+
+/* What the next sample covers, both included; false = there is no reading left. */
+static bool next_span(const struct cursor *cursor, struct lab_span *ret_span) {
+    const struct lab_recording *recording = cursor->recording;
+    struct lab_span span = {INT64_MAX, INT64_MAX};
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < recording->track_count; i++) {
             const struct lab_track *track = &recording->tracks[i];
-            int64_t time_ns = leader->times_ns[t] + (track == leader ? 0 : half_ns);
-            if (is_host(track))
-                take_until(track, &next[i], time_ns, sample.host);
-            if (track->entity.kind != LAB_ENTITY_GPU)
+            size_t at = cursor->next[i] + (size_t)pass;
+            if (!(cursor->by_gpus ? is_gpu(track) : is_host(track)) || at >= track->count)
                 continue;
-            struct lab_track_gpu *gpu = &gpus[sample.gpu_count++];
-            gpu->index = track->entity.index;
-            clear(gpu->values);
-            take_until(track, &next[i], time_ns, gpu->values);
-            gpu->values[LAB_METRIC_ENERGY] -= first[i];
+            if (pass == 0 && track->times_ns[at] < span.start_ns)
+                span.start_ns = track->times_ns[at];
+            else if (pass == 1 && track->times_ns[at] <= span.end_ns)
+                span.end_ns =
+                    track->times_ns[at] - 1; /* a second reading of it is another sample */
         }
-        feed->tracker->sample(feed->about, &sample, &feed->out);
-        feed->points++;
-        feed->at.sample_ns = leader->times_ns[t];
+        if (span.start_ns == INT64_MAX)
+            return false;
+        if (pass == 0)
+            span.end_ns = span.start_ns + recording->interval_ns / 2;
+        if (span.end_ns > cursor->until_ns)
+            span.end_ns = cursor->until_ns;
     }
+    *ret_span = span;
+    return true;
+}
+
+static void write_sample(struct track_feed *feed, struct cursor *cursor, struct lab_span span) {
+    struct lab_track_sample sample = {.number = feed->at.rows++,
+                                      .wall_ns = track_feed_wall(feed, span.start_ns),
+                                      .gpus = cursor->gpus};
+    clear(sample.host);
+    for (int i = 0; i < cursor->recording->track_count; i++) {
+        const struct lab_track *track = &cursor->recording->tracks[i];
+        if (is_host(track))
+            take_until(track, &cursor->next[i], span.end_ns, sample.host);
+        if (!is_gpu(track))
+            continue;
+        struct lab_track_gpu *gpu = &cursor->gpus[sample.gpu_count++];
+        gpu->index = track->entity.index;
+        clear(gpu->values);
+        take_until(track, &cursor->next[i], span.end_ns, gpu->values);
+        gpu->values[LAB_METRIC_ENERGY] -= cursor->first[i];
+    }
+    feed->tracker->sample(feed->about, &sample, &feed->out);
+    feed->points++;
+    feed->at.sample_ns = span.end_ns;
+}
+
+static void write_samples(struct track_feed *feed, const struct lab_recording *recording,
+                          const double first[], int64_t read_ns, struct lab_arena *arena) {
+    size_t track_count = (size_t)recording->track_count + 1;
+    struct cursor cursor = {.recording = recording,
+                            .next = lab_arena_alloc(arena, track_count, sizeof *cursor.next),
+                            .first = first,
+                            .by_gpus = has_gpu_ticks(recording),
+                            .until_ns = read_ns,
+                            .gpus = lab_arena_alloc(arena, track_count, sizeof *cursor.gpus)};
+    int64_t until_ns = feed->ended ? INT64_MAX : last_common(recording);
+    struct lab_span span;
+    while (next_span(&cursor, &span) && span.end_ns <= until_ns)
+        write_sample(feed, &cursor, span);
 }
 
 /* Of one window: how many samples were written; -1 = failure. */
@@ -149,25 +198,22 @@ static int64_t read_window(struct track_feed *feed, int64_t from_ns, int64_t unt
                                         .until_ns = until_ns,
                                         .epoch = feed->run->epoch,
                                         .without_processes = true};
-    if (lab_recording_read_store(feed->store, &query, &arena, &whole, err) < 0)
+    if (read_samples(feed, &query, &arena, &whole, err) < 0)
         return -1;
     const struct lab_recording *recording =
-        feed->all_gpus ? &whole : lab_recordings_of_run(&whole, feed->run, &arena);
-    const struct lab_track *leader = find_leader(recording);
-    if (!leader)
-        return 0;
+        feed->all_gpus || !feed->store ? &whole : lab_recordings_of_run(&whole, feed->run, &arena);
     int64_t before = feed->at.rows;
-    double *first = lab_arena_alloc(&arena, (size_t)recording->track_count, sizeof *first);
+    double *first = lab_arena_alloc(&arena, (size_t)recording->track_count + 1, sizeof *first);
     if (read_energy(feed, &arena, first, recording, err) < 0)
         return -1;
-    write_samples(feed, recording, leader, first, &arena);
+    write_samples(feed, recording, first, until_ns, &arena);
     return feed->at.rows - before;
 }
 
 int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err) {
     int64_t end_ns = feed->until_ns, written = 0;
     int64_t from_ns = feed->at.sample_ns > 0 ? feed->at.sample_ns + 1 : feed->run->start_ns;
-    if (feed->run->epoch == 0)
+    if (feed->store && feed->run->epoch == 0)
         return 0;
     while (written == 0 && from_ns <= end_ns) {
         int64_t until_ns = end_ns - from_ns > WINDOW_NS ? from_ns + WINDOW_NS : end_ns;

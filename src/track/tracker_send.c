@@ -20,15 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct sender {
-    const struct lab_tracker *tracker;
-    const struct lab_track_request *request;
-    struct lab_study_file *file;
-    struct track_journal journal;
-    int64_t now_ns; /* before the runs were read: one that ran then had all samples until then */
-    struct lab_track_sent *sent;
-};
-
 int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns) {
     const struct lab_run *run = feed->run;
     return time_ns < run->start_ns ? run->start_wall_ns
@@ -57,16 +48,18 @@ static int append(const char *place, const struct lab_track_out *out, struct lab
     return 0;
 }
 
-/* What is in the feed, and the journal's line. */
-static int deliver(struct sender *sender, struct track_feed *feed, const char *place,
-                   struct lab_err *err) {
-    struct lab_track_out *out = &feed->out;
+int track_deliver(const struct lab_tracker *tracker, const char *place, int64_t batch,
+                  const struct lab_track_out *out, struct lab_err *err) {
     if (make_above(place, err) < 0)
         return -1;
-    int result = sender->tracker->deliver
-                     ? sender->tracker->deliver(place, feed->at.batch, out, err)
-                     : append(place, out, err);
-    if (result < 0)
+    return tracker->deliver ? tracker->deliver(place, batch, out, err) : append(place, out, err);
+}
+
+/* What is in the feed, and the journal's line. */
+static int deliver(struct track_sender *sender, struct track_feed *feed, const char *place,
+                   struct lab_err *err) {
+    struct lab_track_out *out = &feed->out;
+    if (track_deliver(sender->tracker, place, feed->at.batch, out, err) < 0)
         return -1;
     lab_failpoint("after-track-deliver");
     feed->at.batch++;
@@ -87,7 +80,7 @@ static bool has_ended(const struct lab_run *run) {
 }
 
 /* Of a simulated run, whose clock is its own, nothing before it has ended. */
-static int64_t samples_until(const struct sender *sender, const struct lab_run *run) {
+static int64_t samples_until(const struct track_sender *sender, const struct lab_run *run) {
     if (has_ended(run))
         return run->end_ns;
     return lab_results_is_simulated(run) ? 0 : sender->now_ns;
@@ -95,8 +88,8 @@ static int64_t samples_until(const struct sender *sender, const struct lab_run *
 
 /* Another attempt has reported nothing of the one before: it begins anew. So does a file that
  * somebody took away before its run had ended. */
-static struct track_position find_position(const struct sender *sender, const struct lab_run *run,
-                                           const char *place) {
+static struct track_position find_position(const struct track_sender *sender,
+                                           const struct lab_run *run, const char *place) {
     struct track_position at = sender->journal.items[run->number];
     struct stat info;
     bool gone = at.attempt && !at.ended && !sender->tracker->deliver &&
@@ -106,7 +99,7 @@ static struct track_position find_position(const struct sender *sender, const st
     return at;
 }
 
-static int feed_run(struct sender *sender, struct track_feed *feed, const char *place,
+static int feed_run(struct track_sender *sender, struct track_feed *feed, const char *place,
                     struct lab_err *err) {
     LAB_AUTO(arena, arena);
     int64_t metrics, samples;
@@ -126,7 +119,7 @@ static int feed_run(struct sender *sender, struct track_feed *feed, const char *
             feed->at.ended = 1;
         }
         /* another attempt has begun meanwhile: what was read may be of that */
-        if (!feed->ended &&
+        if (!feed->ended && feed->store &&
             lab_store_run_start(feed->store, feed->run->number) != feed->run->start_ns)
             return 0;
         if (feed->out.bytes.length && deliver(sender, feed, place, err) < 0)
@@ -135,14 +128,15 @@ static int feed_run(struct sender *sender, struct track_feed *feed, const char *
     return 0;
 }
 
-static int send_run(struct sender *sender, const struct lab_run *run, struct lab_err *err) {
+int track_send_run(struct track_sender *sender, const struct lab_run *run,
+                   const struct lab_track_run *about, struct lab_err *err) {
     LAB_AUTO(arena, arena);
-    struct lab_track_run about = track_about_run(sender->file, run, sender->sent->project, &arena);
-    const char *place = sender->tracker->place(&about, &arena);
+    const char *place = sender->tracker->place(about, &arena);
     struct track_feed feed = {.tracker = sender->tracker,
-                              .about = &about,
+                              .about = about,
                               .run = run,
-                              .store = sender->file->store,
+                              .store = sender->store,
+                              .recording = sender->recording,
                               .ended = has_ended(run),
                               .until_ns = samples_until(sender, run),
                               .all_gpus = sender->request->all_gpus,
@@ -166,53 +160,81 @@ static int send_run(struct sender *sender, const struct lab_run *run, struct lab
     return result < 0 ? lab_err_context(err, "%s: %s", sender->tracker->name, run->id) : 0;
 }
 
+/* --- a study --- */
+
 /* The first failure ends it: the disk is full, the folder isn't ours. What is behind it counts. */
-static int send_runs(struct sender *sender, struct lab_err *err) {
+static int send_runs(struct track_sender *sender, const struct lab_study_file *file,
+                     struct lab_err *err) {
     int result = 0;
-    for (int i = 0; i < sender->file->run_count; i++) {
-        const struct lab_run *run = &sender->file->runs[i];
+    for (int i = 0; i < file->run_count; i++) {
+        LAB_AUTO(arena, arena);
+        const struct lab_run *run = &file->runs[i];
         if (run->attempts == 0)
             continue;
-        if (result < 0)
+        if (result < 0) {
             sender->sent->unsent += !sender->journal.items[run->number].ended;
-        else
-            result = send_run(sender, run, err);
+            continue;
+        }
+        struct lab_track_run about = track_about_run(file, run, sender->sent->project, &arena);
+        result = track_send_run(sender, run, &about, err);
     }
     return result;
 }
 
-/* --- a study --- */
-
-static int send_study(struct sender *sender, struct lab_arena *arena, struct lab_err *err) {
+int track_send_open(struct track_sender *sender, const char *home, int run_count,
+                    struct lab_arena *arena, struct lab_err *err) {
     const struct lab_tracker *tracker = sender->tracker;
-    struct lab_study_file *file = sender->file;
-    struct lab_track_sent *sent = sender->sent;
-    sender->now_ns = lab_clock_now(lab_clock_system());
-    if (lab_study_file_runs(file, err) < 0)
-        return -1;
-    sent->project = track_about_project(file, sender->request->project, arena);
     const char *name = tracker->by_project
-                           ? lab_arena_printf(arena, "%s-%s", tracker->name, sent->project)
+                           ? lab_arena_printf(arena, "%s-%s", tracker->name, sender->sent->project)
                            : tracker->name;
-    if (track_journal_open(file->folder, name, file->run_count, sender->request->look, arena,
-                           &sender->journal, &sent->busy, err) < 0)
+    if (track_journal_open(home, name, run_count, sender->request->look, arena, &sender->journal,
+                           &sender->sent->busy, err) < 0)
         return lab_err_context(err, "%s", tracker->name);
-    int result = sent->busy ? 0 : send_runs(sender, err);
+    return 0;
+}
+
+static int send_study(struct track_sender *sender, struct lab_study_file *file,
+                      struct lab_arena *arena, struct lab_err *err) {
+    sender->store = file->store;
+    sender->sent->project = track_about_project(file, sender->request->project, arena);
+    if (lab_study_file_runs(file, err) < 0 ||
+        track_send_open(sender, file->folder, file->run_count, arena, err) < 0)
+        return -1;
+    int result = sender->sent->busy ? 0 : send_runs(sender, file, err);
     track_journal_close(&sender->journal);
     return result;
 }
 
-int lab_track_send(const char *folder, const struct lab_tracker *tracker,
+/* --- either --- */
+
+static bool is_recording(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool lab_track_is_running(const char *path) {
+    return is_recording(path) ? track_recording_is_open(path) : lab_folder_held(path, NULL);
+}
+
+const char *lab_track_home(const char *path, struct lab_arena *arena) {
+    return is_recording(path) ? lab_arena_printf(arena, "%s.track", path) : path;
+}
+
+int lab_track_send(const char *path, const struct lab_tracker *tracker,
                    const struct lab_track_request *request, struct lab_arena *arena,
                    struct lab_track_sent *ret_sent, struct lab_err *err) {
-    struct sender sender = {.tracker = tracker, .request = request, .sent = ret_sent};
+    struct track_sender sender = {.tracker = tracker, .request = request, .sent = ret_sent};
+    struct lab_study_file *file;
     LAB_AUTO(arena, scratch);
     *ret_sent = (struct lab_track_sent){.project = ""};
     /* asked first: what a runner wrote before its end is then read below */
-    ret_sent->running = lab_folder_held(folder, NULL);
-    if (lab_study_file_open(folder, &scratch, &sender.file, err) < 0)
+    ret_sent->running = lab_track_is_running(path);
+    sender.now_ns = lab_clock_now(lab_clock_system());
+    if (is_recording(path))
+        return track_send_recording(&sender, path, arena, err);
+    if (lab_study_file_open(path, &scratch, &file, err) < 0)
         return -1;
-    int result = send_study(&sender, arena, err);
-    lab_study_file_close(sender.file);
+    int result = send_study(&sender, file, arena, err);
+    lab_study_file_close(file);
     return result;
 }

@@ -25,7 +25,13 @@ struct lab_track_sent {
     bool running;                     /* the study is: more will come */
 };
 
-/* `ret_sent` is filled in any case: what was delivered before a failure stays. */
-int lab_track_send(const char *folder, const struct lab_tracker *tracker,
+/* Whether more will come of a study or recording: who makes it is at work. */
+bool lab_track_is_running(const char *path);
+/* Where files and journal of a study or recording are: the study, or <recording>.track. */
+const char *lab_track_home(const char *path, struct lab_arena *arena);
+
+/* `path`: a study's folder, or a recording. `ret_sent` is filled in any case: what was delivered
+ * before a failure stays. */
+int lab_track_send(const char *path, const struct lab_tracker *tracker,
                    const struct lab_track_request *request, struct lab_arena *arena,
                    struct lab_track_sent *ret_sent, struct lab_err *err);

@@ -1,6 +1,9 @@
-"""Reads a study with the trackers' own code and compares each value with study.db.
+"""Reads with the trackers' own code and compares each value with what was stored.
 
-trackers.py FOLDER TRACKER... [gpus]"""
+trackers.py STUDY TRACKER... [gpus]      a study, with its study.db
+trackers.py HOME recording CSV           a recording, with its export
+trackers.py FOLDER curve                 what `gpulab track-test` writes"""
+import csv
 import collections
 import glob
 import json
@@ -20,6 +23,62 @@ def expect(true, what):
         problems.append(what)
 
 
+def read_events(path):
+    from tensorboard.backend.event_processing import event_accumulator
+    events = event_accumulator.EventAccumulator(path, {"scalars": 0, "tensors": 0})
+    events.Reload()
+    return events
+
+
+def read_wandb(path):
+    out = subprocess.run([base, "leet", "inspect", "--no-observability", "--json", "--run-file", path],
+                         capture_output=True, text=True, check=True).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def recording(path):
+    right = collections.defaultdict(list)
+    for line in csv.DictReader(open(path)):
+        if line["kind"] == "gpu" and line["power_w"]:
+            right[line["index"]].append(float(line["power_w"]))
+    events = read_events(glob.glob(f"{folder}/tensorboard/*")[0])
+    records = read_wandb(glob.glob(f"{folder}/wandb/*/*.wandb")[0])
+    expect(len(right) == 8, f"{len(right)} GPUs")
+    for gpu, powers in right.items():
+        found = [e.value for e in events.Scalars(f"gpu_{gpu}_power")]
+        expect(len(found) == len(powers) and all(same(a, b, 1e-6) for a, b in zip(found, powers)),
+               f"GPU {gpu}: {len(found)} readings instead of {len(powers)}")
+        stats = [r["stats"]["item"].get(f"gpu.{gpu}.powerWatts") for r in records if r["type"] == "stats"]
+        stats = [s for s in stats if s is not None]
+        expect(len(stats) == len(powers) and all(map(same, stats, powers)), f"GPU {gpu}: wandb differs")
+    totals = [e.value for e in events.Scalars("gpu_total_power")]
+    expect(totals and all(same(t, sum(p), 1e-5) for t, p in zip(totals, zip(*right.values()))), "totals")
+    expect(records[-3]["exit"]["exit_code"] == 3, "exit code")
+
+
+def curve():
+    events = read_events(os.path.dirname(glob.glob("tensorboard/track-test/*")[0]))
+    expect(len(events.Scalars("loss")) == 100 and len(events.Scalars("gpu_1_power")) == 10, "tensorboard: curve")
+    rows = [r["history"]["item"] for r in read_wandb(glob.glob("wandb/*/*.wandb")[0]) if r["type"] == "history"]
+    expect(sum("loss" in row for row in rows) == 100, "wandb: curve")
+    from trackio import fragments
+    from trackio.sqlite_storage import SQLiteStorage as storage
+    fragments.import_inbox_dir()
+    expect(sum("loss" in row for row in storage.get_logs("gpulab-track-test", "track-test")) == 100, "trackio: curve")
+
+
+def same(a, b, precision=1e-12):
+    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= precision * abs(b)
+
+
+def finish():
+    print("\n".join(problems[:20]))
+    sys.exit(1 if problems else 0)
+
+
+if wanted[0] in ("recording", "curve"):
+    globals()[wanted[0]](*wanted[1:])
+    finish()
 db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)
 runs = dict(db.execute("SELECT number, id FROM run"))
 stored = {name: collections.defaultdict(list) for name in runs.values()}
@@ -28,10 +87,6 @@ for number, name, value, step in db.execute(
         f"SELECT run, name, value, {'step' if 'step' in columns else 'NULL'} FROM metric ORDER BY id"):
     stored[runs[number]][name].append((step, math.nan if value is None else value))
 results = {run["run_id"]: run for run in json.load(open(f"{folder}/results.json"))}
-
-
-def same(a, b, precision=1e-12):
-    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= precision * abs(b)
 
 
 def compare(tracker, run, name, found, precision=1e-12):
@@ -44,11 +99,9 @@ def compare(tracker, run, name, found, precision=1e-12):
 
 
 def tensorboard():
-    from tensorboard.backend.event_processing import event_accumulator
     from tensorboard.plugins.hparams import plugin_data_pb2
     for run in stored:
-        events = event_accumulator.EventAccumulator(f"{folder}/tensorboard/{run}", {"scalars": 0, "tensors": 0})
-        events.Reload()
+        events = read_events(f"{folder}/tensorboard/{run}")
         for name in stored[run]:
             compare("tensorboard", run, name, [(e.step, e.value) for e in events.Scalars(name)], 1e-6)
         expect(same(events.Scalars("result/rate")[0].value, results[run]["rate"], 1e-6), f"{run}: rate")
@@ -67,9 +120,7 @@ def wandb():
     found = {}
     where = os.environ.get("WANDB_DIR", folder)
     for path in glob.glob(f"{where}/wandb/offline-run-*/run-*.wandb"):
-        out = subprocess.run([base, "leet", "inspect", "--no-observability", "--json", "--run-file", path],
-                             capture_output=True, text=True, check=True).stdout
-        records = [json.loads(line) for line in out.splitlines()]
+        records = read_wandb(path)
         run = next(r["run"] for r in records if r["type"] == "run")
         found[run["display_name"]] = records
         expect(records[0]["type"] == "header" and records[-1]["type"] == "footer", f"{path}: not whole")
@@ -111,5 +162,4 @@ gpus = "gpus" in wanted
 for tracker in wanted:
     if tracker != "gpus":
         globals()[tracker]()
-print("\n".join(problems[:20]))
-sys.exit(1 if problems else 0)
+finish()

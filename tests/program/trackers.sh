@@ -60,6 +60,23 @@ run sync old --to wandb,tensorboard
 expect_status 0
 "${check[@]}" old wandb tensorboard || fail "a study of 0.1.0"
 
+# around a command: all GPUs that are recorded, each reading once; its exit status is passed on
+if [ -e "$source_dir/build/fake/libnvidia-ml.so.1" ]; then
+    run record --demo --tracker tensorboard,wandb -o made.db -- sh -c 'sleep 2; exit 3'
+    expect_status 3
+    run export made.db --format csv
+    cp "$work/out" made.csv
+    "${check[@]}" made.db.track recording made.csv || fail "a recording isn't as it was recorded"
+    run record --tracker wandb -o none.db -- ./nothing
+    expect_status 127
+    [ -z "$(ls -d none.db* 2>/dev/null)" ] || fail "files are left of a command that didn't start"
+fi
+for tracker in tensorboard wandb trackio; do
+    run track-test "$tracker"
+    expect_status 0
+done
+"${check[@]}" . curve || fail "a synthetic curve doesn't arrive"
+
 # bad input: one line, and the study's own exit status
 run run "${study[@]}" tracker=wanb
 expect_status 2
@@ -68,6 +85,9 @@ expect_err "tracker: no tracker 'wanb'; did you mean 'wandb'"
 run sync "$folder" --to nothing
 expect_status 2
 expect_err "no tracker 'nothing'"
+run record --tracker wanb -o none.db -- true
+expect_status 2
+expect_one_line
 run sync old
 expect_status 2
 expect_err "add --to"

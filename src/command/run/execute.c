@@ -164,20 +164,9 @@ static void start_follower(const struct lab_study *study, struct lab_track_follo
 }
 
 static void end_follower(const struct lab_command_call *call, struct lab_track_follower *follower) {
-    struct lab_err problem = LAB_ERR_INIT;
-    const char *folder = lab_study_view_shorten(follower->folder, call->arena);
-    switch (lab_track_follow_end(follower, &problem)) {
-    case LAB_TRACK_ALL_SENT:
-        break;
-    case LAB_TRACK_STILL_SENDING:
-        lab_console_note("still sending to %s; 'gpulab sync %s --dry-run' shows what is left",
-                         follower->trackers, folder);
-        break;
-    case LAB_TRACK_UNSENT:
-        lab_console_note("not all was sent to %s: %s; send the rest: gpulab sync %s",
-                         follower->trackers, problem.text, folder);
-        break;
-    }
+    const char *problem = lab_track_follow_end(follower, call->arena);
+    if (problem)
+        lab_console_note("%s", problem);
 }
 
 int lab_study_execute(const struct lab_command_call *call, const struct lab_plan *plan,
@@ -209,7 +198,8 @@ int lab_study_execute(const struct lab_command_call *call, const struct lab_plan
         start_follower(&study, &follower);
         result = run_study(call, &study, execution, wanted.command, ret_done, err);
     }
-    const char *folder = follower.pid ? lab_arena_strdup(call->arena, follower.folder) : NULL;
+    const char *folder = follower.pid ? lab_study_view_shorten(follower.folder, call->arena) : NULL;
+    folder = folder ? lab_arena_strdup(call->arena, folder) : NULL;
     lab_study_close(&study); /* the lock is free: what follows it finds that all is there */
     follower.folder = folder;
     if (follower.pid)

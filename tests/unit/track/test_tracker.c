@@ -77,11 +77,15 @@ LAB_TEST(a_sample_has_totals_and_each_gpu) {
     assert_int_equal(lab_track_sample_row(&sample, &arena, &row), 0); /* unknown is never 0 */
     gpus[0].values[LAB_METRIC_UTILIZATION] = 60;
     gpus[1].values[LAB_METRIC_UTILIZATION] = 100;
+    gpus[0].values[LAB_METRIC_MEMORY_USED] = 256 << 20;
     gpus[1].values[LAB_METRIC_MEMORY_USED] = 512 << 20;
+    gpus[1].values[LAB_METRIC_POWER] = 300; /* of GPU 0 unknown: there is no total */
     static const struct lab_track_value right[] = {
-        {"gpu_3_memory", 512},     {"gpu_0_utilization", 60},   {"gpu_3_utilization", 100},
-        {"gpu_total_memory", 512}, {"gpu_avg_utilization", 80}, {"gpu_load_balance_cv", 25}};
-    assert_int_equal(lab_track_sample_row(&sample, &arena, &row), 6);
+        {"gpu_0_memory", 256},       {"gpu_3_memory", 512},       {"gpu_0_utilization", 60},
+        {"gpu_3_utilization", 100},  {"gpu_3_power", 300},        {"gpu_total_memory", 768},
+        {"gpu_avg_utilization", 80}, {"gpu_load_balance_cv", 25},
+    };
+    assert_int_equal(lab_track_sample_row(&sample, &arena, &row), 8);
     for (int i = 0; i < row.count; i++) {
         assert_string_equal(row.values[i].key, right[i].key);
         assert_near(row.values[i].value, right[i].value, 1e-9);
