@@ -170,7 +170,7 @@ static void tensorboard_sample(const struct lab_track_run *run,
     struct lab_track_row row;
     if (lab_track_sample_row(sample, &arena, &row) == 0)
         return;
-    row.step = (double)((sample->wall_ns - run->start_wall_ns) / LAB_NS_PER_MS);
+    row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
     add_row(&row, &out->bytes);
 }
 

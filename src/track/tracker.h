@@ -32,7 +32,8 @@ struct lab_track_run {
     const struct lab_value *config; /* a map of scalars */
     int64_t study_wall_ns;          /* when the study was made: the same for all its runs */
     int64_t start_wall_ns;
-    int attempt; /* from 1; what an earlier one reported is gone from the study */
+    int attempt;  /* from 1; what an earlier one reported is gone from the study */
+    bool retried; /* there was an earlier one */
 };
 
 /* Values that belong to one step of the run. */

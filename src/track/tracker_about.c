@@ -123,6 +123,7 @@ struct lab_track_run track_about_run(const struct lab_study_file *file, const st
         .study_wall_ns = file->study.created_wall_ns,
         .start_wall_ns = run->start_wall_ns,
         .attempt = run->attempts,
+        .retried = run->attempts > 1,
     };
 }
 

@@ -83,6 +83,10 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
 int track_send_open(struct track_sender *sender, const char *home, int run_count,
                     struct lab_arena *arena, struct lab_err *err);
 
+/* Behind the last of a study's runs: the study as a whole, as run 0. */
+struct lab_study_file;
+int track_send_whole(struct track_sender *sender, struct lab_study_file *file, struct lab_err *err);
+
 /* A recording, which is a run by itself. */
 int track_send_recording(struct track_sender *sender, const char *path, struct lab_arena *arena,
                          struct lab_err *err);

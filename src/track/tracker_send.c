@@ -163,7 +163,7 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
 /* --- a study --- */
 
 /* The first failure ends it: the disk is full, the folder isn't ours. What is behind it counts. */
-static int send_runs(struct track_sender *sender, const struct lab_study_file *file,
+static int send_runs(struct track_sender *sender, struct lab_study_file *file,
                      struct lab_err *err) {
     int result = 0;
     for (int i = 0; i < file->run_count; i++) {
@@ -178,7 +178,7 @@ static int send_runs(struct track_sender *sender, const struct lab_study_file *f
         struct lab_track_run about = track_about_run(file, run, sender->sent->project, &arena);
         result = track_send_run(sender, run, &about, err);
     }
-    return result;
+    return result < 0 ? -1 : track_send_whole(sender, file, err);
 }
 
 int track_send_open(struct track_sender *sender, const char *home, int run_count,

@@ -48,7 +48,7 @@ static void open_line(struct lab_str *out, const struct lab_track_run *run, cons
                       int64_t number, int64_t wall_ns) {
     LAB_AUTO(str, name);
     lab_str_add(&name, run->name);
-    if (run->attempt > 1)
+    if (run->retried)
         lab_str_printf(&name, " (attempt %d)", run->attempt);
     lab_str_printf(out, "{\"v\":1,\"kind\":\"%s\",\"project\":", kind);
     lab_track_add_text(out, run->project);
@@ -157,7 +157,7 @@ static void trackio_sample(const struct lab_track_run *run, const struct lab_tra
         lab_str_add(text, "}}\n");
     }
     if (lab_track_sample_row(sample, &arena, &row) > 0) {
-        row.step = (double)((sample->wall_ns - run->start_wall_ns) / LAB_NS_PER_MS);
+        row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
         add_metrics(run, &row, text);
     }
 }

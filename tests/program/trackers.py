@@ -89,6 +89,14 @@ for number, name, value, step in db.execute(
 results = {run["run_id"]: run for run in json.load(open(f"{folder}/results.json"))}
 
 
+def means():
+    """Of each point, over its repeats."""
+    rates = collections.defaultdict(list)
+    for name, run in results.items():
+        rates[name.removesuffix(f"_r{run['repeat']}")].append(run["rate"])
+    return {f"{point}.rate_mean": sum(values) / len(values) for point, values in rates.items()}
+
+
 def compare(tracker, run, name, found, precision=1e-12):
     """found: (step, value) in order; a step of None isn't compared."""
     right = stored[run][name]
@@ -114,6 +122,9 @@ def tensorboard():
         if gpus:
             expect("gpu_0_power" in events.Tags()["scalars"], f"{run}: no power")
             expect("gpu_1_power" not in events.Tags()["scalars"], f"{run}: a GPU that isn't its own")
+    whole = read_events(f"{folder}/tensorboard/study")
+    for key, value in means().items():
+        expect(same(whole.Scalars(f"result/{key}")[0].value, value, 1e-6), f"tensorboard: {key}")
 
 
 def wandb():
@@ -123,9 +134,14 @@ def wandb():
         records = read_wandb(path)
         run = next(r["run"] for r in records if r["type"] == "run")
         found[run["display_name"]] = records
+        if run["display_name"] == "study":
+            continue
         expect(records[0]["type"] == "header" and records[-1]["type"] == "footer", f"{path}: not whole")
         expect(run["config"]["update"]["workload"] == results[run["display_name"]]["workload"], f"{path}: config")
         expect(run["run_group"] and run["project"] and run["tags"], f"{path}: group, project, tags")
+    whole = next(r["summary"]["update"] for r in found.pop("study") if r["type"] == "summary")
+    for key, value in means().items():
+        expect(same(whole[key], value), f"wandb: {key} is {whole[key]}, not {value}")
     expect(found.keys() == stored.keys(), f"wandb: {len(found)} runs instead of {len(stored)}")
     for run, records in found.items():
         rows = [r["history"]["item"] for r in records if r["type"] == "history"]

@@ -1,0 +1,133 @@
+/*
+ * tracker_study.c: a study as a whole, once it has ended: a run named "study" with mean and spread
+ * of each point over its repeats, and what the analyses found. Trackers know nothing above a run.
+ */
+#include "track/tracker_internal.h"
+
+#include "base/clock.h"
+#include "load/study_view.h"
+#include "model/claim.h"
+#include "report/report_build.h"
+#include "stats/stats.h"
+#include "track/tracker_about.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ANALYSES_NS (20 * LAB_NS_PER_S) /* what isn't done by then is left out */
+
+/* Runs of one point whose rate may be used; they are marked as taken. */
+static int take_point(const struct lab_study_file *file, int first, bool *taken, double *rates,
+                      struct lab_arena *arena) {
+    const char *point = lab_study_file_point(&file->runs[first], arena);
+    int count = 0;
+    for (int i = first; i < file->run_count; i++) {
+        const struct lab_run *run = &file->runs[i];
+        if (taken[i] || strcmp(lab_study_file_point(run, arena), point) != 0)
+            continue;
+        taken[i] = true;
+        if (run->state == LAB_RUN_DONE && run->valid && !isnan(run->rate))
+            rates[count++] = run->rate;
+    }
+    return count;
+}
+
+static void add_points(const struct lab_study_file *file, struct lab_value *summary,
+                       struct lab_str *text, struct lab_arena *arena) {
+    size_t room = (size_t)file->run_count + 1;
+    bool *taken = lab_arena_alloc(arena, room, sizeof *taken);
+    double *rates = lab_arena_alloc(arena, room, sizeof *rates);
+    lab_str_add(text,
+                "| point | unit | mean | standard deviation | runs |\n|---|---|--:|--:|--:|\n");
+    for (int i = 0; i < file->run_count; i++) {
+        if (taken[i])
+            continue;
+        const char *point = lab_study_file_point(&file->runs[i], arena);
+        int count = take_point(file, i, taken, rates, arena);
+        if (count == 0)
+            continue;
+        double mean = lab_stats_mean(rates, (size_t)count);
+        double deviation = lab_stats_stddev(rates, (size_t)count);
+        lab_value_set_float(arena, summary, lab_arena_printf(arena, "%s.rate_mean", point), mean);
+        if (count > 1)
+            lab_value_set_float(arena, summary, lab_arena_printf(arena, "%s.rate_sd", point),
+                                deviation);
+        lab_value_set_int(arena, summary, lab_arena_printf(arena, "%s.rate_runs", point), count);
+        lab_str_printf(text, "| %s | %s | %.6g | %s | %d |\n", point, file->runs[i].rate_unit, mean,
+                       count > 1 ? lab_arena_printf(arena, "%.3g", deviation) : "", count);
+    }
+}
+
+/* Sentences of what was found, and tags of the effects that there are. */
+static const char *const *add_claims(struct lab_study_file *file, struct lab_value *summary,
+                                     struct lab_str *text, struct lab_arena *arena) {
+    struct lab_report_request request = {.limit_ns = ANALYSES_NS, .without_pictures = true};
+    struct lab_report_made made = {0};
+    struct lab_study_view view;
+    const char **tags = NULL;
+    int tag_count = 0, count = 0;
+    LAB_ADD(tags, tag_count, arena) = file->study.option;
+    if (lab_study_view_read(file, true, &view, NULL) < 0 ||
+        lab_report_build_study(&view, &request, arena, &made, NULL) < 0)
+        return tags;
+    struct lab_claim *const *claims = lab_report_claims(&made.page, arena, &count);
+    lab_str_add(text, count ? "\n" : "");
+    for (int i = 0; i < count; i++) {
+        const char *key = lab_arena_printf(arena, "claim.%s.%s", claims[i]->kind,
+                                           lab_claim_subject(claims[i], arena));
+        lab_value_set_float(arena, summary, key, claims[i]->effect);
+        lab_str_printf(text, "- %s\n", lab_claim_sentence(claims[i], arena));
+        if (claims[i]->verdict == LAB_CLAIM_YES && lab_str_find(claims[i]->kind, tags) < 0)
+            LAB_ADD(tags, tag_count, arena) = claims[i]->kind;
+    }
+    return tags;
+}
+
+static int deliver_study(struct track_sender *sender, struct lab_study_file *file,
+                         struct track_position at, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
+    LAB_AUTO(track_out, out);
+    struct lab_value *summary = lab_value_map(&arena);
+    struct lab_run whole = {.id = "study",
+                            .workload = "study",
+                            .options = "{}",
+                            .series = "[]",
+                            .test = "{}",
+                            .start_wall_ns = file->study.created_wall_ns,
+                            .attempts = (int)at.attempt};
+    struct lab_track_end end = {.wall_ns = file->study.created_wall_ns, .summary = summary};
+    for (int i = 0; i < file->run_count; i++) {
+        const struct lab_run *run = &file->runs[i];
+        int64_t ended_ns = run->start_wall_ns + (run->end_ns - run->start_ns);
+        end.wall_ns = ended_ns > end.wall_ns ? ended_ns : end.wall_ns;
+    }
+    add_points(file, summary, &text, &arena);
+    struct lab_track_run about = track_about_run(file, &whole, sender->sent->project, &arena);
+    about.tags = add_claims(file, summary, &text, &arena);
+    about.retried = false;
+    end.text = text.text;
+    sender->tracker->begin(&about, &out);
+    sender->tracker->end(&about, &end, &out);
+    if (track_deliver(sender->tracker, sender->tracker->place(&about, &arena), at.batch, &out,
+                      err) < 0)
+        return lab_err_context(err, "%s: the study's summary", sender->tracker->name);
+    at.batch++;
+    at.bytes = (int64_t)out.bytes.length;
+    at.ended = 1;
+    return track_journal_note(&sender->journal, 0, &at, err);
+}
+
+int track_send_whole(struct track_sender *sender, struct lab_study_file *file,
+                     struct lab_err *err) {
+    struct track_position at = sender->journal.items[0];
+    int64_t ended = 0;
+    for (int i = 0; i < file->run_count; i++)
+        ended += file->runs[i].state == LAB_RUN_DONE || file->runs[i].state == LAB_RUN_FAILED;
+    if (ended == 0 || sender->sent->running || sender->sent->unsent || at.attempt == ended)
+        return 0;
+    at.attempt = ended; /* more runs make another summary, in the first one's stead */
+    int result = sender->request->look ? 0 : deliver_study(sender, file, at, err);
+    sender->sent->unsent += result < 0 || sender->request->look;
+    return result;
+}
