@@ -165,13 +165,13 @@ static bool any_ended(const struct pair *pairs, int count) {
     return false;
 }
 
-/* Looks take a fiftieth of the time at most, however large the studies are; the end of a study is
+/* Looks take a hundredth of the time at most, however large the studies are; the end of a study is
  * no matter of waiting. */
 static void wait_for_more(const struct pair *pairs, int count, int64_t cost_ns, double interval_s) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t pause_ns = (int64_t)(interval_s * (double)LAB_NS_PER_S);
-    if (pause_ns < 50 * cost_ns)
-        pause_ns = 50 * cost_ns;
+    if (pause_ns < 100 * cost_ns)
+        pause_ns = 100 * cost_ns;
     int64_t end_ns = lab_clock_now(clock) + pause_ns;
     while (lab_clock_now(clock) < end_ns && !lab_stop_level() && !any_ended(pairs, count))
         lab_clock_sleep(clock, 100 * LAB_NS_PER_MS);

@@ -151,7 +151,7 @@ static void tensorboard_begin(const struct lab_track_run *run, struct lab_track_
     for (int i = 0; i < run->config->count; i++)
         if (run->config->items[i]->type != LAB_VALUE_NULL)
             add_setting(&content, run->config->keys[i], run->config->items[i]);
-    lab_proto_text(&content, START_GROUP, run->name);
+    lab_proto_text(&content, START_GROUP, run->point); /* the table has their mean */
     lab_proto_double(&content, START_TIME, (double)run->start_wall_ns / (double)LAB_NS_PER_S);
     lab_proto_close(&content, start);
     add_hparams(&out->bytes, run->start_wall_ns, "_hparams_/session_start_info", &content);

@@ -119,6 +119,8 @@ def tensorboard():
         end = plugin_data_pb2.HParamsPluginData.FromString(plugin["_hparams_/session_end_info"])
         expect(start.session_start_info.hparams["workload"].string_value == results[run]["workload"], f"{run}: hparams")
         expect(end.session_end_info.status == 1, f"{run}: status")
+        expect(run in (start.session_start_info.group_name, start.session_start_info.group_name + f"_r{results[run]['repeat']}"),
+               f"{run}: group {start.session_start_info.group_name}")
         if gpus:
             expect("gpu_0_power" in events.Tags()["scalars"], f"{run}: no power")
             expect("gpu_1_power" not in events.Tags()["scalars"], f"{run}: a GPU that isn't its own")

@@ -97,6 +97,13 @@ expect_status 0
 expect_err "not all was sent to trackio: .*file.*gpulab sync blocked"
 run sync blocked/test_matrix/*/* --dry-run --json
 json 'd["sent"][0]["unsent"] == 8'
+printf '3 1 9 9' >>"$folder/track/tensorboard.log" # cut off by a crash
+run sync "$folder" --to tensorboard --json
+json 'd["sent"][0]["runs"] == 8 and d["sent"][0]["points"] == 0'
+echo nothing >"$folder/track/tensorboard.log"
+run sync "$folder" --to tensorboard
+expect_status 1
+expect_err "isn't a journal of this version"
 run sync blocked/test_matrix/*/* --project '../a/b c👍'
 expect_status 0
 ls -d "$TRACKIO_DIR"/inbox/gpulab-* >/dev/null || fail "nothing is in the inbox"
