@@ -14,7 +14,7 @@ static const char *const directions[] = {[LAB_DIRECTION_NONE] = "none",
                                          [LAB_DIRECTION_HIGHER] = "higher",
                                          [LAB_DIRECTION_LOWER] = "lower"};
 
-/* Words that a metric's name is made of. */
+/* Words that a metric's name is made of. What is lower better wins: "top1_error", "f1_loss". */
 static const struct {
     const char *word;
     enum lab_direction better;
@@ -32,7 +32,7 @@ static const struct {
     {"nll", LAB_DIRECTION_LOWER},     {"perplexity", LAB_DIRECTION_LOWER},
     {"ppl", LAB_DIRECTION_LOWER},     {"rmse", LAB_DIRECTION_LOWER},
     {"wer", LAB_DIRECTION_LOWER},     {"ap", LAB_DIRECTION_HIGHER},
-    {"ar", LAB_DIRECTION_HIGHER},
+    {"ar", LAB_DIRECTION_HIGHER},     {"err", LAB_DIRECTION_LOWER},
 };
 
 /* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
@@ -86,9 +86,9 @@ bool lab_reported_counts_tokens(const char *name, const char *unit) {
 int lab_metric_name_place(const char *name, const char *unit) {
     static const char *const final[] = {"final", NULL};
     static const char *const losses[] = {"loss", "ppl", "perplexity", "nll", NULL};
-    static const char *const qualities[] = {"acc",  "accuracy", "auc",   "bleu",   "f1",
-                                            "ap",   "iou",      "map",   "reward", "score",
-                                            "top1", "top5",     "error", NULL};
+    static const char *const qualities[] = {"acc",  "accuracy", "auc", "bleu",   "f1",
+                                            "ap",   "iou",      "map", "reward", "score",
+                                            "top1", "top5",     "err", "error",  NULL};
     static const char *const schedules[] = {"lr",   "learning_rate", "time",  "dt",   "ms",
                                             "iter", "step",          "epoch", "norm", NULL};
     bool evaluation = lab_metric_name_is_evaluation(name),
@@ -106,29 +106,42 @@ int lab_direction_find(const char *name) {
     return lab_list_find_text(directions, sizeof directions / sizeof *directions, name);
 }
 
-static enum lab_direction by_words(const char *name) {
+/* The word, or what is left of it without its last digits ("map50"); < 0 = there is none. */
+static int find_known(const char *text, size_t length) {
     char word[64];
-    size_t length = 0;
-    for (const char *c = name;; c++) {
-        if (isalnum((unsigned char)*c) && length < sizeof word - 1) {
-            word[length++] = (char)tolower((unsigned char)*c);
-            continue;
-        }
+    int found = -1;
+    for (size_t i = 0; i < length && i < sizeof word; i++)
+        word[i] = (char)tolower((unsigned char)text[i]);
+    for (; found < 0 && length && length < sizeof word; length--) {
         word[length] = '\0';
-        int found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
-        while (found < 0 && length > 1 && isdigit((unsigned char)word[length - 1])) { /* "map50" */
-            word[--length] = '\0';
-            found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
-        }
-        if (found >= 0)
-            return known[found].better;
-        length = 0;
-        for (size_t i = 0; !*c && i < sizeof parts / sizeof *parts; i++)
-            if (strcasestr(name, parts[i].part))
-                return parts[i].better;
-        if (!*c)
-            return lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
+        found = LAB_FIND(known, sizeof known / sizeof *known, word, word);
+        if (!isdigit((unsigned char)word[length - 1]))
+            break;
     }
+    return found;
+}
+
+/* What is better lower decides, wherever it stands: "top1_error". */
+static enum lab_direction by_words(const char *name) {
+    static const char *const undirected[] = {"std",   "var",  "drop",   "gap",
+                                             "scale", "coef", "weight", NULL}; /* "reward_std" */
+    enum lab_direction better =
+        lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
+    if (has_word(name, undirected))
+        return LAB_DIRECTION_NONE;
+    for (const char *c = name; *c && better != LAB_DIRECTION_LOWER;) {
+        size_t length = 0;
+        while (isalnum((unsigned char)c[length]))
+            length++;
+        int found = find_known(c, length);
+        if (found >= 0)
+            better = known[found].better;
+        c += length + (c[length] != '\0');
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && better == LAB_DIRECTION_NONE; i++)
+        if (strcasestr(name, parts[i].part))
+            better = parts[i].better;
+    return better;
 }
 
 int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_direction *ret_better,

@@ -10,6 +10,14 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         const char *name;
         enum lab_direction better;
     } cases[] = {
+        {"top1_error", LAB_DIRECTION_LOWER},
+        {"top5_err", LAB_DIRECTION_LOWER},
+        {"accuracy_loss", LAB_DIRECTION_LOWER},
+        {"reward_std", LAB_DIRECTION_NONE},
+        {"loss_scale", LAB_DIRECTION_NONE},
+        {"val/acc_gap", LAB_DIRECTION_NONE},
+        {"acc@1", LAB_DIRECTION_HIGHER},
+        {"tokens_per_s", LAB_DIRECTION_HIGHER},
         {"val_loss", LAB_DIRECTION_LOWER},
         {"Final accuracy", LAB_DIRECTION_HIGHER},
         {"eval/acc", LAB_DIRECTION_HIGHER},
