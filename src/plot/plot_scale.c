@@ -15,6 +15,7 @@
 #define FIGURE_SHARE   0.14 /* of the height that values above bars take */
 #define ZERO_SHARE     0.5  /* what begins below this share of its end begins at zero */
 #define SMALLEST_DIGIT 1e-9
+#define CONSTANT       1e-9 /* share of the values: a smaller range is rounding */
 #define ZERO_AT        0.03 /* of a logarithmic axis: where 0 stands */
 #define ZERO_ROOM      0.12
 #define USUAL_WIDTHS   3 /* of the median interval: wider ones are cut at the area's edge */
@@ -121,6 +122,8 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
         range->high = range->log ? 10 : 1;
     }
     double low = range->low, high = range->high;
+    if (!of_x && high - low <= CONSTANT * fmax(fabs(low), fabs(high)))
+        low = high;
     if (range->log) {
         double factor = low == high ? 2 : pow(high / low, of_x ? 0.04 : 0.06);
         range->low = low / factor;

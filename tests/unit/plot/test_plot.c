@@ -302,6 +302,14 @@ LAB_TEST(one_value_is_drawn) {
     assert_int_equal(lines, 1);
 }
 
+/* Given values that differ by rounding alone, then their line is flat. */
+LAB_TEST(rounding_is_no_range) {
+    double x[] = {0, 1, 2}, y[] = {1e-3, 1e-3, 1e-3 - 1e-18};
+    struct plot_scene scene = scene_of_series(*state, LAB_CHART_LINE, x, y, 3);
+    const struct plot_mark *line = find_kind(&scene, PLOT_LINE);
+    assert_float_equal(line->points[1], line->points[2 * line->count - 1], 0.1);
+}
+
 /* Given lines that lie on each other, then the later one has gaps, in the key as well; lines that
  * only cross have none. */
 LAB_TEST(lines_on_each_other_are_seen) {
