@@ -1,7 +1,7 @@
 /*
  * monitor_file_system.c: samples of the host: cores, memory, NUMA nodes as the text that `numastat
- * -c` prints, and processes. The list of processes is read less often than the rest; a sample
- * repeats the last one and says of when it is.
+ * -c` prints, and processes. What is read less often than cores is repeated; of the list of
+ * processes a sample says of when it is.
  */
 #include "store/foreign/monitor_file_writer.h"
 
@@ -11,10 +11,11 @@
 #define GIB           1073741824.0
 #define PAGES_PER_MIB 256 /* numastat shows megabytes of the kernel's small pages */
 
+/* With its last sample: memory and NUMA nodes are read less often than cores. NULL = none yet. */
 static const struct lab_monitor_source *member(const struct lab_monitor_writer *writer,
                                                enum lab_entity_kind kind) {
     for (int i = 0; i < writer->source_count; i++)
-        if (writer->sources[i].in_group && writer->sources[i].entity.kind == kind)
+        if (writer->sources[i].tick.values && writer->sources[i].entity.kind == kind)
             return &writer->sources[i];
     return NULL;
 }

@@ -222,6 +222,10 @@ LAB_TEST(a_record_of_the_system_has_a_cpu_s_value) {
     struct lab_value *samples = lab_value_get(parse(written.text, written.length), "samples");
     assert_int_equal(samples->count, 2);
     assert_true(get_number(samples->items[0], "timestamp") == 0.1);
+    machine.tracks[5].count = 1; /* memory is read less often: the last value stays */
+    export_as(&machine, LAB_MONITOR_SYSTEM, -1);
+    samples = lab_value_get(parse(written.text, written.length), "samples");
+    assert_true(get_number(lab_value_get(samples->items[1], "memory"), "total_gb") == 64);
 }
 
 static struct lab_process_sample some_processes[] = {
