@@ -98,7 +98,8 @@ bool lab_curve_has_times(const struct lab_curve *curve) {
 
 bool lab_curve_is_buffered(const struct lab_curve *curve) {
     static const double pause_s = 0.1;
-    return !lab_curve_has_times(curve) && curve->last_time_s >= pause_s * (double)curve->arrivals;
+    return !lab_curve_has_times(curve) && curve->arrivals > 1 &&
+           curve->last_time_s - curve->points[0].time_s >= pause_s * (double)(curve->arrivals - 1);
 }
 
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x) {

@@ -45,7 +45,7 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
 /* Whether its values came at enough different times to be drawn over time. */
 bool lab_curve_has_times(const struct lab_curve *curve);
 /* If not: whether the program holds its output back. One that prints fast has values with one time
- * as well, but no pauses between. */
+ * as well, but no pauses between; how long it took before the first value says nothing. */
 bool lab_curve_is_buffered(const struct lab_curve *curve);
 
 /* Between its points; NaN before the first and after the last. `over_time`: x is time_s. */

@@ -422,7 +422,8 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
     if (some_run(leading, lab_curve_is_buffered))
         lab_analysis_note(&result->notes, arena,
                           "Not drawn over time: the program buffers its output, so that values "
-                          "come in blocks. python -u or stdbuf -oL flushes each line.");
+                          "come in blocks. stdbuf -oL, or flush=True of Python's print, flushes "
+                          "each line.");
     add_grid(result, metrics, count, leading, false,
              (struct lab_chart){.name = "curves_by_step",
                                 .title = is_by_epoch(leading) ? "Other metrics over epochs"

@@ -208,8 +208,8 @@ LAB_TEST(a_thinned_curve_keeps_its_extremes) {
 
 /* Given values that came in blocks, then there is no chart over time, and it is said why. */
 LAB_TEST(buffered_values_have_no_times) {
-    static const int blocks[] = {1, 8, -8};
-    for (int b = 0; b < 3; b++) {
+    static const int blocks[] = {1, 8, -8, -40};
+    for (int b = 0; b < 4; b++) {
         int block = blocks[b];
         struct given made, *g = &made;
         given_begin(&g->study, "test_matrix");
@@ -218,7 +218,7 @@ LAB_TEST(buffered_values_have_no_times) {
         *said = run->metrics[0];
         double pause_s = block < 0 ? 0.01 : 1; /* a program that prints fast has none */
         for (int i = 0; i < 40; i++)           /* of two epochs, each counted from 0 */
-            lab_curve_add(&said->curve, i % 20, pause_s * (i / abs(block)), 1 - 0.01 * i,
+            lab_curve_add(&said->curve, i % 20, 9 + pause_s * (i / abs(block)), 1 - 0.01 * i,
                           &g->study.arena);
         run->metrics = said;
         analyse(g);

@@ -94,15 +94,15 @@ LAB_TEST(steps_that_restart_are_counted_on) {
 }
 
 /* Values of one time are a block: from 8 values on, 4 or more at a time, unless there are 32 blocks.
- * A program that prints fast makes blocks, too, but no pauses. */
+ * A program that prints fast makes blocks, too, but no pauses; one block has none. */
 LAB_TEST(blocks_are_noticed) {
     static const struct {
         int values, per_block;
         double pause_s;
         bool has_times, buffered;
-    } cases[] = {{7, 7, 1, true, false},      {8, 8, 1, false, true},  {40, 4, 1, false, true},
-                 {40, 3, 1, true, false},     {40, 1, 1, true, false}, {124, 4, 1, false, true},
-                 {40, 4, 0.05, false, false}, {128, 4, 1, true, false}};
+    } cases[] = {{7, 7, 1, true, false},   {8, 8, 1, false, false},     {8, 4, 1, false, true},
+                 {40, 4, 1, false, true},  {40, 3, 1, true, false},     {40, 1, 1, true, false},
+                 {124, 4, 1, false, true}, {40, 4, 0.05, false, false}, {128, 4, 1, true, false}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         LAB_AUTO(arena, arena);
         struct lab_curve curve = {0};
