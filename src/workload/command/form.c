@@ -66,14 +66,17 @@ static void count_part(struct command_progress *progress, double value, double o
     progress->has_part = true;
 }
 
-/* Steps of an epoch begin anew in each; where their number is known, all are counted on, else from
- * the last one that was printed. */
+/* Steps of an epoch begin anew in each, unless they go on when one begins. Where their number is
+ * known, all are counted on, else from the last one that was printed. */
 static void count_step(struct command_progress *progress, double value, double of) {
-    bool within = progress->has_epoch && of > 0;
     double first = progress->first_epoch >= 1 ? 1 : 0;
-    if (progress->has_epoch && progress->has_step && value <= progress->printed &&
-        progress->epoch > progress->printed_epoch)
-        progress->base = progress->step;
+    if (progress->has_epoch && progress->has_step && progress->epoch > progress->printed_epoch) {
+        bool restarts = value <= progress->printed;
+        progress->base = restarts ? progress->step : progress->base;
+        progress->restarts |= restarts;
+        progress->goes_on = !progress->restarts;
+    }
+    bool within = progress->has_epoch && of > 0 && !progress->goes_on;
     progress->printed = value;
     progress->printed_epoch = progress->epoch;
     progress->step = within ? (progress->epoch - first) * of + value : progress->base + value;

@@ -462,10 +462,16 @@ static bool is_owner(const char *text, size_t length, size_t quote) {
     return length - quote > 2 && text[quote + 1] == 's' && is(text[quote + 2], SPACE);
 }
 
+/* "0.9 ± 0.1": a mark, though its bytes may begin a word. */
+static bool is_plus_minus(const char *text, size_t length, size_t place) {
+    return length - place >= 2 && memcmp(text + place, "±", 2) == 0;
+}
+
 static size_t word_end(const char *text, size_t length, size_t place, bool *ret_split) {
     unsigned all = 0;
-    for (; place < length && (is(text[place], WORD | DIGIT | JOINS) ||
-                              (text[place] == '\'' && is_owner(text, length, place)));
+    for (; place < length && !is_plus_minus(text, length, place) &&
+           (is(text[place], WORD | DIGIT | JOINS) ||
+            (text[place] == '\'' && is_owner(text, length, place)));
          place++)
         all |= classes[(unsigned char)text[place]];
     *ret_split = all & SPLITS;
@@ -494,6 +500,8 @@ static void add_token(struct command_line *line, size_t place) {
                      : place;
     if (end > place) {
         token->kind = COMMAND_NUMBER;
+    } else if (is_plus_minus(text, line->length, place)) {
+        end = place + 2;
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
         end = word_end(text, line->length, place, &split);
@@ -534,13 +542,28 @@ bool command_line_has_comma(const char *text, size_t length) {
     return found;
 }
 
+/* "Val. Loss: 0.5", "Acc.: 90%": the point of an abbreviation, no end of a sentence. */
+static bool is_abbreviated(const struct command_line *line, size_t place) {
+    static const char *const short_words[] = {"val", "valid", "eval", "acc", "avg"};
+    if (line->text[place] != '.' || !command_line_is(line, line->count - 1, COMMAND_WORD))
+        return false;
+    const struct command_token *word = &line->tokens[line->count - 1];
+    if (word->end != place)
+        return false;
+    for (size_t i = 0; i < sizeof short_words / sizeof *short_words; i++)
+        if (strlen(short_words[i]) == place - word->start &&
+            is_same(short_words[i], line->text + word->start, place - word->start))
+            return true;
+    return false;
+}
+
 void command_line_cut(struct command_line *line, const char *text, size_t length) {
     line->text = text;
     line->length = length;
     line->count = 0;
     line->groups = command_line_has_comma(text, length) ? COMMAND_COMMA : COMMAND_EITHER;
     for (size_t place = 0; place < length && line->count < COMMAND_TOKENS_MAX;) {
-        if (is(text[place], SPACE)) {
+        if (is(text[place], SPACE) || is_abbreviated(line, place)) {
             place++;
             continue;
         }

@@ -134,6 +134,16 @@ static unsigned kind_of(const char *name) {
                                          : COMMAND_IS_VALUE;
 }
 
+/* A key that comes twice has the last of its values, as everywhere else. */
+static void add_field(struct command_draft *draft, const struct command_field *field) {
+    for (int i = 0; i < draft->form.count; i++)
+        if (strcmp(draft->fields[i].name, field->name) == 0) {
+            draft->fields[i].number = field->number;
+            return;
+        }
+    command_draft_add(draft, field);
+}
+
 /* False: no number is there. */
 static bool take_number(struct object *object, bool named) {
     double value;
@@ -144,8 +154,7 @@ static bool take_number(struct object *object, bool named) {
     int number = command_draft_number(object->draft, object->place, end, value);
     unsigned kind = named && number >= 0 ? kind_of(object->name) : 0;
     if (kind)
-        command_draft_add(object->draft,
-                          &(struct command_field){object->name, "", 1, number, -1, kind});
+        add_field(object->draft, &(struct command_field){object->name, "", 1, number, -1, kind});
     object->place = end;
     return true;
 }

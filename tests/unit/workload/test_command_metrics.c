@@ -16,7 +16,7 @@ LAB_TEST(numbers_of_a_json_line_go_by_their_keys) {
         {"[1]", ""},
         {"{\"a\\n\": 1}", ""},
         /* what a JSON library refuses */
-        {"{\"step\": 2, \"loss\": NaN, \"x\": 1e400, \"x\": 3}", "loss=nan@2 x=inf@2 x=3@2"},
+        {"{\"step\": 2, \"loss\": NaN, \"x\": 1e400, \"x\": 3}", "loss=nan@2 x=3@2"},
         {"{\"n\": 123456789012345678901234567890}", "n=1.23456789e+29"},
         {"{'loss': 1.9, 'learning_rate': 5e-05, 'epoch': 0.5}",
          "loss=1.9@e0.5 learning_rate=5e-05@e0.5 epoch=0.5@e0.5"},
@@ -78,6 +78,13 @@ LAB_TEST(trainings_are_read_as_they_print) {
         {NULL},
         {"Epoch 1/10, Iter 100/500, Loss: 3.4", "loss=3.4@100"},
         {"Epoch 2/10, Iter 100/500, Loss: 3.1", "loss=3.1@600"},
+        {NULL},
+        /* steps that go on when an epoch begins count over all */
+        {"Epoch 1/3, step 200/600, loss 3", "loss=3@200"},
+        {"Epoch 2/3, step 300/600, loss 2", "loss=2@300"},
+        {NULL},
+        {"Val. Loss: 0.571 | Val. Acc.: 71.99%", "val_loss=0.571 val_acc=71.99%"},
+        {"step 3: acc 0.9 ± 0.1, loss 0.5±0.2", "acc=0.9@3 loss=0.5@3"},
         {NULL},
         /* llm.c */
         {"step   12/14 | loss 10.970000 (+nanz)| norm 15.3 (-0.32z)| lr 3.00e-04 | 45.70 ms | "
