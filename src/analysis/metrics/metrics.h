@@ -92,7 +92,8 @@ double metrics_compared_value(const struct lab_study_run *run, const struct metr
 void metrics_align(struct metrics_metric *metric, bool at_end, struct lab_arena *arena);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
- * NULL = that which most settings and runs reported, then by its name. -1 = none. */
+ * NULL = that which differs, then which most settings and runs reported, then by its name.
+ * -1 = none. */
 int metrics_objective(struct metrics_metric *metrics, int count,
                       const struct metrics_settings *settings, const char *asked);
 int metrics_refuse_objective(const struct metrics_metric *metrics, int count, const char *asked,

@@ -4,19 +4,39 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Small = first, in the order of the keys: whether it compares settings at all, quality before
- * rates, then by how many settings and runs reported it, then by its name. */
+/* Small = first, in the order of the keys: whether it differs between runs, whether it compares
+ * settings at all, quality before rates, then by how many settings and runs reported it, then by
+ * its name. */
 struct rank {
-    int keys[5];
+    int keys[6];
 };
+
+/* The same value in all of several runs, such as one that a checkpoint had. */
+static bool is_constant(const struct metrics_metric *metric,
+                        const struct metrics_settings *settings) {
+    double first = NAN;
+    int count = 0;
+    for (int i = 0; i < settings->count; i++)
+        for (int r = 0; r < settings->items[i].point.count; r++) {
+            double value = metrics_run_value(settings->items[i].point.runs[r], metric);
+            if (isnan(value))
+                continue;
+            first = count++ ? first : value;
+            if (value != first)
+                return false;
+        }
+    return count > 1;
+}
 
 static struct rank rank_of(const struct metrics_metric *metric,
                            const struct metrics_settings *settings) {
     int several = settings->count < 2 ? settings->count : 2;
-    return (struct rank){{metric->reported_by < several, metric->rate, -metric->reported_by,
-                          -metric->reported, lab_metric_name_place(metric->name, metric->unit)}};
+    return (struct rank){{is_constant(metric, settings), metric->reported_by < several,
+                          metric->rate, -metric->reported_by, -metric->reported,
+                          lab_metric_name_place(metric->name, metric->unit)}};
 }
 
 static bool is_before(struct rank a, struct rank b) {

@@ -515,7 +515,9 @@ LAB_TEST(the_objective_is_what_most_runs_report) {
     static const struct {
         const char *own[4]; /* of both runs of adam and of sgd, besides the loss */
         const char *chosen;
-    } cases[] = {{{"val_loss", "val_loss", NULL, NULL}, "loss"},
+        bool equal; /* all runs have the same value of it */
+    } cases[] = {{{"val_loss", "val_loss", "val_loss", "val_loss"}, "loss", true},
+                 {{"val_loss", "val_loss", NULL, NULL}, "loss"},
                  {{"final_accuracy", NULL, "final_accuracy", NULL}, "loss"},
                  {{"val_loss", "val_loss", "val_loss", "val_loss"}, "val_loss"},
                  {{"tokens_per_s", "tokens_per_s", "tokens_per_s", "tokens_per_s"}, "loss"}};
@@ -526,7 +528,8 @@ LAB_TEST(the_objective_is_what_most_runs_report) {
             struct lab_study_run *run = add(g, k / 2 ? "sgd" : "adam", k % 2, "loss", 1 + k, 1);
             struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
             said[0] = run->metrics[0];
-            said[1] = (struct lab_study_metric){cases[i].own[k], "", -1, 0.5 + k};
+            said[1] =
+                (struct lab_study_metric){cases[i].own[k], "", -1, cases[i].equal ? 0.5 : 0.5 + k};
             run->metrics = said;
             run->metric_count = cases[i].own[k] ? 2 : 1;
         }
