@@ -374,11 +374,13 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
         if (i != first)
             add_part(result, settings, metrics, valued, i, false, arena);
     if (!metrics[first].own && metrics[first].better != LAB_DIRECTION_NONE)
-        result->by_point =
+        result->by_point = lab_arena_printf(
+            arena, "%s over runs, ± its 95%% CI.%s",
+            metrics[first].differs ? "Mean" : "Geometric mean",
             is_repeated(settings) && settings->study_count == 1
-                ? "Mean over runs, ± its 95% CI. Change: runs with the same repeat number (seed) "
-                  "are compared; what they share cancels."
-                : "Mean over runs, ± its 95% CI.";
+                ? " Change: runs with the same repeat number (seed) are compared; what they share "
+                  "cancels."
+                : "");
 }
 
 /* What is said of the objective, or of the first metric where there is none. */

@@ -205,4 +205,7 @@ void metrics_note_steps(struct lab_analysis_result *result, const struct metrics
                        "compares their ends.",
                        metric->at);
     lab_analysis_note(&result->notes, arena, "Settings end at different steps: %s", list.text);
+    if (result->by_point)
+        result->by_point = lab_arena_printf(arena, "%s Settings end at different steps: %s",
+                                            result->by_point, list.text);
 }

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 #define WIDTH        860 /* of a chart */
 #define WIDTH_PHONE  420
@@ -157,7 +158,7 @@ void page_add_small_table(const struct page_build *build,
         lab_doc_text(build->doc, LAB_DOC_FAINT, "%s", result->by_point);
 }
 
-/* What holds for the whole, then what parts say, each once. */
+/* What holds for the whole, then what parts say, each once: not what stands below the table. */
 static void add_notes(const struct page_build *build, const struct lab_analysis_result *result,
                       int most) {
     struct lab_arena *arena = lab_doc_arena(build->doc);
@@ -167,7 +168,8 @@ static void add_notes(const struct page_build *build, const struct lab_analysis_
         const char *const *notes = i < 0 ? result->notes : result->parts[i].notes;
         for (int n = 0; notes && notes[n] && count < most; n++) {
             const char *text = page_named(build->names, notes[n], arena);
-            if (LAB_FIND(items, count, text, text) < 0)
+            bool said = result->by_point && strstr(result->by_point, notes[n]);
+            if (!said && LAB_FIND(items, count, text, text) < 0)
                 items[count++].text = text;
         }
     }

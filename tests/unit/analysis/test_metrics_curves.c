@@ -101,6 +101,8 @@ LAB_TEST(different_lengths_are_compared_where_all_are) {
         analyse(g);
         assert_contains(g->result.answer, cases[i].answer);
         assert_true(lab_str_equal(find_note(g, "different steps"), cases[i].note));
+        assert_true(!strstr(g->result.by_point, "different steps") == !cases[i].note);
+        assert_contains(g->result.by_point, "Geometric mean over runs");
         const struct lab_doc_table *table = &g->result.parts[0].tables[0];
         assert_string_equal(table->cells[0].text, "adam");
         assert_float_equal(table->cells[1].value, 0.401, 1e-3); /* ends stay in the table */
