@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#define METRICS_MOST 64
+#define METRICS_MOST 512 /* a part of the report each */
 
 struct metrics_config {
     const char *objective;
@@ -225,28 +225,69 @@ static struct metrics_metric make_own(const struct metrics_settings *settings,
     return metric;
 }
 
-/* Those that some run has a value of come first; `ret_valued`: how many. The others diverged in all
- * runs. */
-static int find_metrics(const struct metrics_settings *settings, struct lab_arena *arena,
-                        struct metrics_metric **ret_metrics, int *ret_valued) {
-    struct metrics_metric *metrics = NULL, *lost = NULL;
-    int count = 0, lost_count = 0;
+/* Those of all runs, by name, in the order in which they came. */
+static int find_reported(const struct metrics_settings *settings, struct lab_arena *arena,
+                         struct lab_study_metric **ret_reported) {
+    struct lab_study_metric *reported = NULL;
+    int count = 0;
     for (int i = 0; i < settings->count; i++)
         for (int r = 0; r < settings->items[i].point.count; r++) {
             const struct lab_study_run *run = settings->items[i].point.runs[r];
-            for (int m = 0; m < run->metric_count; m++) {
-                const struct lab_study_metric *said = &run->metrics[m];
-                if (count + lost_count == METRICS_MOST ||
-                    LAB_FIND(metrics, count, name, said->name) >= 0 ||
-                    LAB_FIND(lost, lost_count, name, said->name) >= 0)
-                    continue;
-                struct metrics_metric metric = make_metric(said, settings, arena);
-                if (metric.count > 0)
-                    LAB_ADD(metrics, count, arena) = metric;
-                else
-                    LAB_ADD(lost, lost_count, arena) = metric;
-            }
+            for (int m = 0; m < run->metric_count; m++)
+                if (LAB_FIND(reported, count, name, run->metrics[m].name) < 0)
+                    LAB_ADD(reported, count, arena) = run->metrics[m];
         }
+    *ret_reported = reported;
+    return count;
+}
+
+/* Whether settings may be chosen by it. */
+static bool may_decide(const char *name, const struct metrics_settings *settings,
+                       const char *asked) {
+    size_t length;
+    enum lab_direction better;
+    return better_of(name, settings) != LAB_DIRECTION_NONE ||
+           (asked && lab_metric_objective_read(asked, &length, &better, NULL) == 0 &&
+            strlen(name) == length && strncasecmp(name, asked, length) == 0);
+}
+
+/* At most METRICS_MOST, those that may decide before others; `ret_left_out`: how many aren't. */
+static int keep_reported(struct lab_study_metric *reported, int count,
+                         const struct metrics_settings *settings, const char *asked,
+                         int *ret_left_out) {
+    int deciding = 0, kept = 0, others;
+    for (int i = 0; i < count; i++)
+        deciding += may_decide(reported[i].name, settings, asked);
+    others = deciding < METRICS_MOST ? METRICS_MOST - deciding : 0;
+    for (int i = 0; i < count; i++)
+        if (may_decide(reported[i].name, settings, asked) || others-- > 0)
+            reported[kept++] = reported[i];
+    *ret_left_out = count - kept;
+    return kept;
+}
+
+/* Those that some run has a value of come first; `ret_valued`: how many. The others diverged in all
+ * runs. */
+static int find_metrics(const struct metrics_settings *settings, const char *asked,
+                        struct lab_analysis_result *result, struct metrics_metric **ret_metrics,
+                        int *ret_valued) {
+    struct lab_arena *arena = result->arena;
+    struct metrics_metric *metrics = NULL, *lost = NULL;
+    struct lab_study_metric *reported;
+    int count = 0, lost_count = 0, left_out, kept = find_reported(settings, arena, &reported);
+    kept = keep_reported(reported, kept, settings, asked, &left_out);
+    for (int i = 0; i < kept; i++) {
+        struct metrics_metric metric = make_metric(&reported[i], settings, arena);
+        if (metric.count > 0)
+            LAB_ADD(metrics, count, arena) = metric;
+        else
+            LAB_ADD(lost, lost_count, arena) = metric;
+    }
+    if (left_out > 0)
+        lab_analysis_note(&result->notes, arena,
+                          "%d of %d metrics are left out here, all without a better direction; "
+                          "export has their values.",
+                          left_out, kept + left_out);
     if (count == 0 && settings->of_workload) {
         struct metrics_metric metric = make_own(settings, arena);
         if (metric.count > 0)
@@ -422,13 +463,13 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     struct metrics_settings settings = metrics_settings_make(input, arena);
     settings.at_end = config && lab_str_equal(config->at, "end");
     struct metrics_metric *metrics;
-    int valued, count = find_metrics(&settings, arena, &metrics, &valued);
     for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         asked = asked ? asked : study->objective;
         simulated |= study->simulated;
         lab_study_add_notes(study, lab_analysis_prefix(input, study, arena), &result->notes, arena);
     }
+    int valued, count = find_metrics(&settings, asked, result, &metrics, &valued);
     result->answer =
         "No run reported a number: experiment.metrics.patterns sets how they are read.";
     if (count == 0)

@@ -543,6 +543,29 @@ LAB_TEST(the_objective_is_what_most_runs_report) {
     }
 }
 
+/* Given more metrics than a report shows, then what settings may be chosen by is kept. */
+LAB_TEST(many_metrics_hide_no_objective) {
+    enum { COUNT = 600 };
+    struct given *g = *state;
+    for (int k = 0; k < 4; k++) {
+        struct lab_study_run *run = add(g, k / 2 ? "sgd" : "adam", k % 2, "loss", 1 + k, 1);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, COUNT, sizeof *said);
+        for (int i = 0; i < COUNT - 1; i++)
+            said[i] = (struct lab_study_metric){
+                lab_arena_printf(&g->study.arena, "layer%d.norm", i), "", -1, i + k};
+        said[COUNT - 1] = run->metrics[0];
+        run->metrics = said;
+        run->metric_count = COUNT;
+    }
+    analyse(g);
+    assert_string_equal(g->result.parts[0].name, "loss");
+    assert_int_equal(g->result.part_count, 512);
+    bool noted = false;
+    for (int n = 0; g->result.notes[n]; n++)
+        noted |= strstr(g->result.notes[n], "88 of 600 metrics are left out") != NULL;
+    assert_true(noted);
+}
+
 /* Given two studies with the same seeds in one table, then a repeat that both have counts once. */
 LAB_TEST(the_same_repeat_of_two_studies_is_one) {
     struct given *g = *state;
