@@ -100,6 +100,8 @@ void lab_claim_withhold(struct lab_claim *claim, const char *reason) {
 /* "12.5%", "0.8%", "150%"; an end of an interval likewise, without its sign. */
 static const char *percent(double share, struct lab_arena *arena) {
     double value = 100 * fabs(share);
+    if (value >= 99.95 && value < 100 - 1e-6) /* nearly all isn't "100% lower" */
+        return lab_arena_printf(arena, "%.2f", fmin(value, 99.99));
     return lab_arena_printf(arena, value < 99.95 ? "%.1f" : "%.0f", value);
 }
 

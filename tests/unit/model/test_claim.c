@@ -36,6 +36,9 @@ LAB_TEST(an_effect_needs_its_interval_beyond_zero_and_a_small_p) {
     expect(given(0.031, 0.004, 0.058, 0.03, 5), LAB_CLAIM_YES,
            "NUMA node 2: 3.1% higher throughput than NUMA node 0 (95% CI [0.4, 5.8]%, 5 runs "
            "each)");
+    expect(given(-0.9997, -0.9998, -0.9996, 0.001, 5), LAB_CLAIM_YES,
+           "NUMA node 2: 99.97% lower throughput than NUMA node 0 (95% CI [99.96, 99.98]%, 5 runs "
+           "each)");
     /* one of many: its own p is small, the family's isn't */
     struct lab_claim one = given(0.031, 0.004, 0.058, 0.03, 5);
     lab_claim_judge(&one, 0.4);
