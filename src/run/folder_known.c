@@ -245,6 +245,10 @@ static int refuse_word(const char *word, const char *const *paths, int count,
                            "there is no study in %s (no " FOLDER_DATABASE
                            "); 'gpulab list' shows all studies",
                            word);
+    if (strchr(word, '/') || lab_str_ends(word, ".db"))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "there is no file or directory '%s'; 'gpulab list' shows all studies",
+                           word);
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
     int name_count = 0;
     for (int i = 0; i < count; i++) {

@@ -115,6 +115,9 @@ run show nothing_like_it
 expect_status 2
 expect_err "no study 'nothing_like_it'"
 expect_one_line
+run show nothing.db
+expect_status 2
+expect_err "there is no file or directory 'nothing.db'"
 run show "$work/state"
 expect_status 2
 expect_err 'there is no study in'
