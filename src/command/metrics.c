@@ -13,7 +13,7 @@
 
 struct metrics_config {
     const char *patterns; /* a line each; NULL = the study's */
-    bool dry_run;
+    bool dry_run, force;
 };
 
 static const struct lab_option metrics_options[] = {
@@ -21,7 +21,9 @@ static const struct lab_option metrics_options[] = {
      .value_name = "PATTERN", .repeats = true,
      .help = "read by this in place of experiment.metrics.patterns; may be given several times"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct metrics_config, dry_run), .letter = 'n',
-     .help = "show what would be read and change nothing"},
+     .help = "show what would be read and lost, and change nothing"},
+    {"force", LAB_OPTION_FLAG, offsetof(struct metrics_config, force),
+     .help = "replace values even where some are not read again"},
     {NULL},
 };
 
@@ -110,11 +112,12 @@ static void print(const struct lab_command_call *call, const char *folder,
     const struct metrics_config *config = call->config;
     struct lab_doc *doc = lab_doc_open("Metrics", call->arena);
     const char *shown = lab_study_view_shorten(folder, call->arena);
-    int64_t values = 0, earlier = 0, bytes = 0;
+    int64_t values = 0, earlier = 0, bytes = 0, lost = 0;
     for (int i = 0; i < reread->run_count; i++) {
         values += reread->runs[i].values;
         earlier += reread->runs[i].missing ? 0 : reread->runs[i].earlier;
         bytes += reread->runs[i].bytes;
+        lost += reread->runs[i].lost;
     }
     LAB_AUTO(str, size);
     lab_str_add_bytes_binary(&size, (double)bytes);
@@ -123,9 +126,14 @@ static void print(const struct lab_command_call *call, const char *folder,
     lab_doc_data(doc, "log_bytes", lab_value_int(call->arena, bytes));
     lab_doc_data(doc, "values_read", lab_value_int(call->arena, values));
     lab_doc_data(doc, "values_before", lab_value_int(call->arena, earlier));
+    lab_doc_data(doc, "values_lost", lab_value_int(call->arena, lost));
     add_rows(doc, reread, call->arena);
     lab_doc_gap(doc);
     add_warnings(doc, reread);
+    if (lost > 0)
+        lab_doc_said(doc, "Warning:", LAB_DOC_WARNING,
+                     "%lld of %lld values %s: they were not read again", (long long)lost,
+                     (long long)earlier, config->dry_run ? "would be lost" : "were lost");
     lab_doc_text(doc, LAB_DOC_WHOLE, "%s: %lld values %s %lld, from %s of logs of %d run%s.", shown,
                  (long long)values, config->dry_run ? "would replace" : "replaced",
                  (long long)earlier, size.text, reread->run_count,
@@ -144,7 +152,7 @@ static void print(const struct lab_command_call *call, const char *folder,
 
 static int metrics_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct metrics_config *config = call->config;
-    struct lab_reread_request request = {.dry_run = config->dry_run};
+    struct lab_reread_request request = {.dry_run = config->dry_run, .force = config->force};
     struct lab_reread reread;
     if (!lab_str_equal(call->words[0], "reread"))
         return lab_err_set(err, LAB_ERR_USER, "metrics: unknown '%s', must be reread",
@@ -178,7 +186,8 @@ const struct lab_command lab_command_metrics = {
         "\n"
         "A log has no times: a value that was read during the run keeps its own, others have\n"
         "their step alone. A log that reached its limit holds the first part of the output. Where\n"
-        "that has fewer values than the run, or a pattern reads no line, nothing is changed.",
+        "a pattern reads no line, nothing is changed. Values that are not read again would be\n"
+        "lost: --dry-run counts them, and only --force drops them.",
     .options = metrics_options,
     .config_size = sizeof(struct metrics_config),
     .min_words = 1,

@@ -85,8 +85,7 @@ static int on_metrics(void *opaque, const struct lab_reported_metric *items, siz
             rows[i] = (struct lab_store_metric){item->name,  item->unit,    rank,
                                                 item->value, item->time_ns, item->step};
         }
-        if (!all->request->dry_run &&
-            lab_store_reread_add(all->store, all->run->number, rows, part, all->err) < 0)
+        if (lab_store_reread_add(all->store, rows, part, all->err) < 0)
             return -1;
     }
     return 0;
@@ -99,13 +98,16 @@ struct log_file {
     int rank; /* -1 = of the whole run */
 };
 
-/* "<id>.stdout" and "<id>.rank1.stdout"; the first is rank 0's where others have their own. */
+/* "<id>.stdout" and "<id>.rank1.stdout"; the first is rank 0's where others have their own, and
+ * where a launcher starts them. */
 static int find_logs(const struct rereading *all, const char *const *names,
                      struct log_file **ret_files) {
     static const char *const endings[] = {".stdout", ".stderr"};
     struct log_file *files = NULL;
     int count = 0;
-    bool others = all->run->rank_count == 1;
+    const struct lab_value *test = lab_result_json(all->run->test, all->arena);
+    bool others = all->run->rank_count == 1 ||
+                  lab_str_equal(lab_value_get_text(test, "processes", ""), "launcher");
     size_t length = strlen(all->run->id);
     for (int pass = 0; pass < 2; pass++)
         for (int e = 0; e < 2; e++)
@@ -171,11 +173,10 @@ static int reread_run(struct rereading *all, const struct lab_run *run, const ch
         return -1;
     if (count == 0)
         return 0;
-    if (all->request->dry_run)
-        return read_logs(all, files, count);
     return lab_store_reread_run(all->store, run->number, all->err) < 0 ||
                    read_logs(all, files, count) < 0 ||
-                   lab_store_reread_end_run(all->store, run->number, all->err) < 0
+                   lab_store_reread_end_run(all->store, run->number, !all->request->dry_run,
+                                            &all->now->lost, all->err) < 0
                ? -1
                : 0;
 }
@@ -223,11 +224,13 @@ static int check(const struct rereading *all) {
                            reread->unmatched);
     for (int i = 0; i < reread->run_count; i++) {
         const struct lab_reread_run *run = &reread->runs[i];
-        if (run->cut && run->values < run->earlier)
+        if (run->lost > 0 && !all->request->force)
             return lab_err_set(all->err, LAB_ERR_USER,
-                               "%s: its log holds only the first part of the output, %lld values; "
-                               "the run has %lld: nothing was changed",
-                               run->id, (long long)run->values, (long long)run->earlier);
+                               "%s: %s%lld of the run's %lld values would be lost: "
+                               "nothing was changed; --force replaces them",
+                               run->id,
+                               run->cut ? "its log holds only the first part of the output, " : "",
+                               (long long)run->lost, (long long)run->earlier);
     }
     return 0;
 }
@@ -235,7 +238,7 @@ static int check(const struct rereading *all) {
 static int replace_all(struct rereading *all) {
     struct lab_store_study study;
     if (lab_store_study(all->store, all->arena, &study, all->err) < 0 ||
-        lab_store_reread_begin(all->store, all->err) < 0)
+        lab_store_reread_begin(all->store, true, all->err) < 0)
         return -1;
     int result = reread_all(all);
     result = result < 0 ? result : check(all);
@@ -247,6 +250,13 @@ static int replace_all(struct rereading *all) {
         lab_study_write_results(all->store, all->request->folder, study.name, metrics, all->err);
     lab_results_metrics_close(metrics);
     return result;
+}
+
+static int try_all(struct rereading *all) {
+    if (lab_store_reread_begin(all->store, false, all->err) < 0)
+        return -1;
+    int result = reread_all(all);
+    return lab_store_reread_end(all->store, false, NULL) < 0 ? -1 : result;
 }
 
 int lab_reread(const struct lab_reread_request *request, struct lab_arena *arena,
@@ -261,7 +271,7 @@ int lab_reread(const struct lab_reread_request *request, struct lab_arena *arena
     if (lab_store_open(path, request->dry_run ? LAB_STORE_READ : LAB_STORE_WRITE, &all.store, err) <
         0)
         return -1;
-    int result = request->dry_run ? reread_all(&all) : replace_all(&all);
+    int result = request->dry_run ? try_all(&all) : replace_all(&all);
     lab_store_close(all.store);
     if (result == 0)
         *ret_reread = all.reread;

@@ -14,6 +14,7 @@ struct lab_reread_request {
     const char *folder;
     const char *const *patterns; /* in place of the study's own, NULL-terminated; NULL = those */
     bool dry_run;                /* nothing is written */
+    bool force;                  /* values may be lost */
 };
 
 struct lab_reread_metric { /* of one run */
@@ -26,6 +27,7 @@ struct lab_reread_metric { /* of one run */
 struct lab_reread_run {
     const char *id;
     int64_t bytes, values, earlier; /* read; metrics; those that were there before */
+    int64_t lost;                   /* of these: not read again */
     bool missing;                   /* it has no log: its metrics stay as they are */
     bool cut;                       /* the log doesn't hold all that was printed */
     bool capped;                    /* more values than are kept of a run */
@@ -44,9 +46,8 @@ struct lab_reread {
 
 /*
  * Replaces the metrics of all runs in one transaction and writes results.json anew. A study that
- * runs, or belongs to another user, is refused, and so is what would lose values: a pattern that
- * reads no line, a log that was cut and holds fewer than the run has. The result lives in the
- * arena.
+ * runs, or belongs to another user, is refused, and so is a pattern that reads no line. What would
+ * lose a value that a run has is refused unless forced. The result lives in the arena.
  */
 int lab_reread(const struct lab_reread_request *request, struct lab_arena *arena,
                struct lab_reread *ret_reread, struct lab_err *err);

@@ -107,15 +107,17 @@ int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_
 
 /*
  * Replaces the metrics of runs that have ended, in one transaction: begin; then for each run
- * reread_run, which drops those that it has, add, and end_run, which gives those that were there
- * before their times back and takes back the warning that there are none; then end. Readers see
- * nothing of it before, and all of it or (`keep` is false) nothing after.
+ * reread_run, add, and end_run, which gives those that were there before their times back, counts
+ * those that weren't read again, and takes back the warning that there are none; then end. Readers
+ * see nothing of it before, and all of it or (`keep` is false) nothing after. Without `write`
+ * nothing is replaced, and the store may be open to read.
  */
-int lab_store_reread_begin(struct lab_store *store, struct lab_err *err);
+int lab_store_reread_begin(struct lab_store *store, bool write, struct lab_err *err);
 int lab_store_reread_run(struct lab_store *store, int64_t run, struct lab_err *err);
-int lab_store_reread_add(struct lab_store *store, int64_t run, const struct lab_store_metric *items,
+int lab_store_reread_add(struct lab_store *store, const struct lab_store_metric *items,
                          size_t count, struct lab_err *err);
-int lab_store_reread_end_run(struct lab_store *store, int64_t run, struct lab_err *err);
+int lab_store_reread_end_run(struct lab_store *store, int64_t run, bool write, int64_t *ret_lost,
+                             struct lab_err *err);
 int lab_store_reread_end(struct lab_store *store, bool keep, struct lab_err *err);
 
 /* --- reading --- */

@@ -52,10 +52,6 @@ extern const char lab_store_schema[];
  * not among them. */
 extern const char *const lab_store_upgrades[LAB_STORE_VERSION + 1];
 
-/* Within a transaction, of a run in any state. */
-int lab_store_insert_metric(struct lab_store *store, int64_t run,
-                            const struct lab_store_metric *metric, struct lab_err *err);
-
 /* --- results (store_result.c) --- */
 
 /* The tables of the rows that this program knows, as far as they are missing. */

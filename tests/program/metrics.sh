@@ -154,6 +154,31 @@ expect_status 137
 run export "$study" --what metrics
 [ "$(cat "$work/out")" = "$before" ] || fail "a killed reading changed metrics"
 
+# Given a launcher that prints the same twice, then each value keeps its time and rank; none is lost unasked.
+cat >"$work/train" <<'SCRIPT'
+#!/bin/sh
+for i in 1 1 2; do echo "step $i loss 0.5" && sleep 0.02; done
+echo "[rank1]: step 2 loss 0.7"
+SCRIPT
+run run test_matrix device=cpu:0/2 'experiment.hardware.gpu_ids=[[0,1]]' experiment.processes=launcher \
+    "experiment.command='$work/train'" 'experiment.matrix={}' experiment.name=launched output_dir="$work/outputs"
+expect_status 0
+study=$(echo "$work"/outputs/launched/*/*)
+run export "$study" --what metrics
+before=$(cat "$work/out")
+[ "$(cut -d, -f6 "$work/out" | sort -u | wc -l)" -ge 4 ] || fail "values have no times: $before"
+run metrics reread "$study"
+run export "$study" --what metrics
+[ "$(cat "$work/out")" = "$before" ] || fail "reading a launcher's log again changed metrics: $(cat "$work/out")"
+sed -i 1d "$study"/logs/*.stdout
+run metrics reread "$study" --dry-run
+expect_out 'Warning: 1 of 4 values would be lost'
+run metrics reread "$study"
+expect_status 2
+expect_err "1 of the run's 4 values would be lost: nothing was changed"
+run metrics reread "$study" --force
+expect_out ' 3 values replaced 4'
+
 # Given a program without a named number, then the warning shows a line of its output.
 run run test_matrix 'experiment.command="echo 3 files ready"' 'experiment.matrix={}' output_dir="$work/outputs"
 expect_out "no metric was read from its output, such as '3 files ready'"

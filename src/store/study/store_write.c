@@ -224,8 +224,8 @@ int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int
     return end(store, add_iterations(store, run, rank, first, items, count, err), err);
 }
 
-int lab_store_insert_metric(struct lab_store *store, int64_t run,
-                            const struct lab_store_metric *metric, struct lab_err *err) {
+static int insert_metric(struct lab_store *store, int64_t run,
+                         const struct lab_store_metric *metric, struct lab_err *err) {
     return lab_store_write(store,
                            "INSERT INTO metric (run, rank, name, unit, value, time_ns, step) "
                            "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -239,7 +239,7 @@ static int add_metrics(struct lab_store *store, int64_t run, const struct lab_st
                        size_t count, struct lab_err *err) {
     int result = check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = lab_store_insert_metric(store, run, &items[i], err);
+        result = insert_metric(store, run, &items[i], err);
     return result;
 }
 

@@ -134,10 +134,11 @@ static int call_finish(void) {
 }
 
 static int call_reread(void) {
-    int result = lab_store_reread_begin(store, &err);
+    int64_t lost;
+    int result = lab_store_reread_begin(store, true, &err);
     if (result == 0 && (lab_store_reread_run(store, 2, &err) < 0 ||
-                        lab_store_reread_add(store, 2, some, 2, &err) < 0 ||
-                        lab_store_reread_end_run(store, 2, &err) < 0))
+                        lab_store_reread_add(store, some, 2, &err) < 0 ||
+                        lab_store_reread_end_run(store, 2, true, &lost, &err) < 0))
         result = -1;
     if (result == 0)
         return lab_store_reread_end(store, true, &err);
