@@ -122,13 +122,12 @@ static void gather(struct straggler *job, struct lab_arena *arena) {
     job->evidence = lab_arena_alloc(arena, (size_t)count + 1, sizeof *job->evidence);
     for (int u = 0; u < count; u++) {
         struct evidence *evidence = &job->evidence[u];
-        const char *const *unused;
-        evidence->causes = lab_straggler_causes(&job->units, u, &unused, arena);
+        const char *const *notes;
+        evidence->causes = lab_straggler_causes(&job->units, u, &notes, arena);
         if (evidence->causes)
             evidence->named_by |= 1u << CAUSE;
-        for (int i = 0; unused && unused[i]; i++)
-            lab_analysis_note(&job->notes, arena, "%s: %s, which the job hardly uses.",
-                              job->units.items[u].name, unused[i]);
+        for (int i = 0; notes && notes[i]; i++)
+            lab_analysis_note(&job->notes, arena, "%s: %s.", job->units.items[u].name, notes[i]);
         for (int m = 0; m < LAB_STRAGGLER_METRICS; m++) {
             const struct lab_straggler_comparison *comparison = &job->comparisons[m];
             if (!comparison->tested || !comparison->units[u].odd ||
@@ -143,6 +142,15 @@ static void gather(struct straggler *job, struct lab_arena *arena) {
     }
 }
 
+/* Whether a metric was compared by which a straggler would be named. */
+static bool has_witness(const struct straggler *job) {
+    for (int m = 0; m < LAB_STRAGGLER_METRICS; m++)
+        if (job->comparisons[m].tested &&
+            (lab_straggler_kinds[m].low || lab_straggler_kinds[m].high))
+            return true;
+    return false;
+}
+
 /* Several units are named only by something that they have in common, and as a minority. */
 static void judge(struct straggler *job) {
     int count = job->units.count, differing = 0;
@@ -155,9 +163,9 @@ static void judge(struct straggler *job) {
         common &= job->evidence[u].named_by;
     }
     bool few = 2 * job->named_count < count || (count == 2 && job->named_count == 1);
-    job->verdict = job->named_count == 0 ? (differing ? UNCLEAR : NONE)
-                   : few && common       ? NAMED
-                                         : UNCLEAR;
+    job->verdict = job->named_count > 0             ? (few && common ? NAMED : UNCLEAR)
+                   : differing || !has_witness(job) ? UNCLEAR
+                                                    : NONE;
 }
 
 /* --- words --- */
@@ -251,7 +259,10 @@ static const char *unclear_answer(const struct straggler *job, struct lab_arena 
                            phrase_of(job, metric, u, arena));
         return lab_arena_strdup(arena, text.text);
     }
-    return "Unclear.";
+    return lab_arena_printf(arena,
+                            "Unclear whether one of %d ranks lags: only their CPU time is known, "
+                            "and a rank may be late without it.",
+                            job->units.count);
 }
 
 static const char *make_answer(const struct straggler *job, struct lab_arena *arena) {
@@ -268,6 +279,7 @@ static const char *why_untested(const struct straggler *job, struct lab_arena *a
     const struct lab_straggler_units *units = &job->units;
     double duration_s = (double)(units->end_ns - units->start_ns) / 1e9;
     bool any = false, busy = false;
+    double cpu = 0; /* NaN = unknown of one */
     if (units->count == 0)
         return "no GPU was used, and no ranks are known.";
     if (units->count == 1)
@@ -278,9 +290,17 @@ static const char *why_untested(const struct straggler *job, struct lab_arena *a
                                 duration_s, units->windows, LAB_STRAGGLER_WINDOWS);
     for (int u = 0; u < units->count; u++) /* a rank, or unknown: it may be busy */
         busy |= !(units->items[u].mean[LAB_STRAGGLER_UTILIZATION] < LAB_RECORDING_STATS_IDLE);
+    for (int u = 0; u < units->count; u++)
+        cpu += units->items[u].mean[LAB_STRAGGLER_CPU] / units->count;
     for (int m = 0; m < LAB_STRAGGLER_METRICS; m++)
         any |= is_compared(units, m);
-    return any && busy ? NULL : "the job was idle, or no metric is known of all of them.";
+    if (!any && units->processes && !isnan(cpu))
+        return lab_arena_printf(
+            arena,
+            "the ranks use %.1f%% of a CPU each, and no GPU: less than the %.0f%% "
+            "that can be compared.",
+            cpu, lab_straggler_kinds[LAB_STRAGGLER_CPU].least);
+    return !any ? "no metric is known of all of them." : !busy ? "the GPUs were idle." : NULL;
 }
 
 /* --- tables --- */

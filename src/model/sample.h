@@ -146,7 +146,9 @@ struct lab_process_sample {
     const char *container; /* short id or name; "" = none */
     double cpu_percent;    /* of one CPU; NaN = not known yet */
     double queue_percent;  /* its first thread's wait for a CPU, of that and its run time; or NaN */
-    int64_t memory_bytes;  /* resident */
+    double
+        active_percent; /* of the time, that thread's wait and run time: it didn't sleep; or NaN */
+    int64_t memory_bytes; /* resident */
     int threads;
     int cpu_node;           /* node of the CPU where most of its threads ran last; -1 = unknown */
     uint64_t allowed_nodes; /* bit n: it may run on a CPU of node n */

@@ -219,6 +219,7 @@ static void fill(struct listing *listing, const struct known *known, bool on_gpu
                                                            .uid = UINT32_MAX,
                                                            .cpu_percent = NAN,
                                                            .queue_percent = NAN,
+                                                           .active_percent = NAN,
                                                            .cpu_node = -1,
                                                            .advice = ""}
                              : known->is;

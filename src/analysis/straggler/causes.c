@@ -15,6 +15,8 @@
 #define ALWAYS      0.8  /* of the lists */
 #define CLOCK_LOWER 0.02 /* healthy GPUs differ by 1% */
 #define QUEUE_MORE  0.1  /* of the time that it could run */
+#define AWAKE       0.9  /* of the time: it never sleeps, so that it isn't the one that waits */
+#define SLEEPS      0.8  /* at most this of it: its peers do */
 #define CPU_MORE    0.05 /* than its peers: it isn't kept from running more than they are */
 #define LINK_USED   0.01 /* of what the link could carry */
 
@@ -54,7 +56,7 @@ static double link_rate(double generation, double width) {
 }
 
 static void add_link(const struct lab_straggler_units *units, int unit, const char *const **causes,
-                     const char *const **unused, struct lab_arena *arena) {
+                     const char *const **notes, struct lab_arena *arena) {
     const struct lab_straggler_unit *own = &units->items[unit];
     double generation = PEERS(units, unit, pcie_generation);
     double width = PEERS(units, unit, pcie_width);
@@ -65,14 +67,32 @@ static void add_link(const struct lab_straggler_units *units, int unit, const ch
      * lanes alone count */
     bool used =
         isnan(own->pcie_rate) ? own->pcie_width < width : own->pcie_rate >= LINK_USED * rate;
-    lab_analysis_note(used ? causes : unused, arena, "PCIe %.0f.0 x%.0f link (peers %.0f.0 x%.0f)",
-                      own->pcie_generation, own->pcie_width, generation, width);
+    lab_analysis_note(used ? causes : notes, arena, "PCIe %.0f.0 x%.0f link (peers %.0f.0 x%.0f)%s",
+                      own->pcie_generation, own->pcie_width, generation, width,
+                      used ? "" : ", which the job hardly uses");
+}
+
+/* It waits for others where it sleeps, and may do so where it spins. Processes on GPUs spin while
+ * these work; of ranks without GPUs its peers have to sleep meanwhile. */
+static void add_queue(const struct lab_straggler_units *units, int unit, const char *const **causes,
+                      const char *const **notes, struct lab_arena *arena) {
+    const struct lab_straggler_unit *own = &units->items[unit];
+    double queue = PEERS(units, unit, queue), cpu = PEERS(units, unit, mean[LAB_STRAGGLER_CPU]);
+    if (!(own->queue >= queue + QUEUE_MORE) || own->mean[LAB_STRAGGLER_CPU] > (1 + CPU_MORE) * cpu)
+        return;
+    bool awake = own->active >= AWAKE;
+    bool late = awake && (own->track || PEERS(units, unit, active) <= SLEEPS);
+    lab_analysis_note(late ? causes : notes, arena,
+                      "its process waits for a CPU %.0f%% of its active time (peers %.0f%%)%s",
+                      100 * own->queue, 100 * queue,
+                      late    ? ""
+                      : awake ? ", as it may in a loop that waits for its peers"
+                              : ", but sleeps at times");
 }
 
 static void add_host(const struct lab_straggler_units *units, int unit, const char *const **causes,
                      struct lab_arena *arena) {
     const struct lab_straggler_unit *own = &units->items[unit];
-    double queue = PEERS(units, unit, queue), cpu = PEERS(units, unit, mean[LAB_STRAGGLER_CPU]);
     if (own->remote >= ALWAYS && PEERS(units, unit, remote) <= 1 - ALWAYS) {
         if (own->cpu_node >= 0 && own->gpu_node >= 0 && own->cpu_node != own->gpu_node)
             lab_analysis_note(causes, arena,
@@ -81,21 +101,18 @@ static void add_host(const struct lab_straggler_units *units, int unit, const ch
         else
             lab_analysis_note(causes, arena, "its process's memory is on a remote NUMA node");
     }
-    if (own->queue >= queue + QUEUE_MORE && !(own->mean[LAB_STRAGGLER_CPU] > (1 + CPU_MORE) * cpu))
-        lab_analysis_note(causes, arena,
-                          "its process waits for a CPU %.0f%% of its active time (peers %.0f%%)",
-                          100 * own->queue, 100 * queue);
     if (own->shared_by >= MOSTLY && PEERS(units, unit, shared_by) <= SELDOM)
         lab_analysis_note(causes, arena, "process %d of another job uses its GPU",
                           (int)own->stranger);
 }
 
 const char *const *lab_straggler_causes(const struct lab_straggler_units *units, int unit,
-                                        const char *const **ret_unused, struct lab_arena *arena) {
+                                        const char *const **ret_notes, struct lab_arena *arena) {
     const char *const *causes = NULL;
-    *ret_unused = NULL;
+    *ret_notes = NULL;
     add_throttling(units, unit, &causes, arena);
-    add_link(units, unit, &causes, ret_unused, arena);
+    add_link(units, unit, &causes, ret_notes, arena);
+    add_queue(units, unit, &causes, ret_notes, arena);
     add_host(units, unit, &causes, arena);
     return causes;
 }

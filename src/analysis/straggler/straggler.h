@@ -13,7 +13,8 @@
  * A cause is physical and needs no majority: throttled clocks, a narrower PCIe link, a remote NUMA
  * node, no CPU to run on, a co-located process. Two units that merely differ name nobody. Neither
  * does CPU time: a rank has more of it if it works longer, or if it spins in a barrier where its
- * peers do not arrive.
+ * peers do not arrive, and none if it is late since it sleeps. So equal CPU time clears nobody. A
+ * rank that sleeps has time to spare: its wait for a CPU names it only if it never does.
  */
 #pragma once
 
@@ -53,6 +54,7 @@ struct lab_straggler_unit {
     double *windows[LAB_STRAGGLER_METRICS]; /* means; NaN = nothing was read */
     double mean[LAB_STRAGGLER_METRICS];     /* NaN = unknown, as all below */
     double queue;                           /* its wait for a CPU, of that and its run time */
+    double active;                          /* of the time: these two; it slept the rest */
     double remote;    /* share of the lists in which it was on a remote NUMA node */
     double shared_by; /* share of the lists with a process of another job */
     double pcie_generation, pcie_width, pcie_rate; /* rate: both directions, B/s */
@@ -111,7 +113,7 @@ void lab_straggler_compare(double *const *windows, int units, int count, double 
 
 /* --- causes --- */
 
-/* What singles this unit out, a phrase each, NULL-terminated; `ret_unused` gets those that don't
- * count since the job doesn't use what is slow. */
+/* What singles this unit out, a phrase each, NULL-terminated; `ret_notes` gets those that don't
+ * count, with why: the job doesn't use what is slow, or the unit may itself wait for others. */
 const char *const *lab_straggler_causes(const struct lab_straggler_units *units, int unit,
-                                        const char *const **ret_unused, struct lab_arena *arena);
+                                        const char *const **ret_notes, struct lab_arena *arena);

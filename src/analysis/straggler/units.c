@@ -247,7 +247,7 @@ static void lay_windows(const struct lab_recording *recording, struct lab_stragg
 
 static void describe_processes(const struct lab_recording *recording,
                                struct lab_straggler_unit *unit) {
-    double queue = 0, remote = 0, judged = 0, shared = 0, lists = 0, queued = 0;
+    double queue = 0, remote = 0, judged = 0, shared = 0, lists = 0, queued = 0, active = 0;
     unit->cpu_node = unit->gpu_node = -1;
     for (size_t l = 0; l < recording->process_count; l++) {
         const struct lab_process_list *list = &recording->processes[l];
@@ -265,6 +265,7 @@ static void describe_processes(const struct lab_recording *recording,
                 continue;
             queue += isnan(process->queue_percent) ? 0 : process->queue_percent / 100;
             queued += !isnan(process->queue_percent);
+            active += isnan(process->active_percent) ? 0 : process->active_percent / 100;
             unit->cpu_node = process->cpu_node;
             if (process->placement >= LAB_PLACEMENT_LOCAL) {
                 judged++;
@@ -276,6 +277,7 @@ static void describe_processes(const struct lab_recording *recording,
         shared += stranger;
     }
     unit->queue = queued > 0 ? queue / queued : (double)NAN;
+    unit->active = queued > 0 ? active / queued : (double)NAN;
     unit->remote = judged > 0 ? remote / judged : (double)NAN;
     unit->shared_by = lists > 0 ? shared / lists : (double)NAN;
 }

@@ -44,8 +44,12 @@ struct known *known_find(struct known_table *table, int32_t pid) {
         if (known->is.pid == pid)
             return known;
     struct known *known = lab_mem_alloc(1, sizeof *known);
-    known->is = (struct lab_process_sample){
-        .pid = pid, .name = known->name, .cpu_percent = NAN, .queue_percent = NAN, .advice = ""};
+    known->is = (struct lab_process_sample){.pid = pid,
+                                            .name = known->name,
+                                            .cpu_percent = NAN,
+                                            .queue_percent = NAN,
+                                            .active_percent = NAN,
+                                            .advice = ""};
     known->next = *bucket;
     pages_init(&known->pages);
     *bucket = known;
@@ -90,7 +94,7 @@ static bool parse(char *text, int64_t *fields, char *ret_name) {
 static void became_another(struct known *known) {
     forget_details(known);
     pages_init(&known->pages);
-    known->is.cpu_percent = known->is.queue_percent = NAN;
+    known->is.cpu_percent = known->is.queue_percent = known->is.active_percent = NAN;
     known->read_ns = known->queued_ns = 0;
     known->details_ns = 0;
 }
@@ -142,14 +146,15 @@ void known_read_queue(struct known *known, const char *root, int64_t now_ns) {
     const char *at = text;
     if (known->queued_ns && passed_ns < LAB_NS_PER_S / 5)
         return;
-    known->is.queue_percent = NAN;
+    known->is.queue_percent = known->is.active_percent = NAN;
     if (probe_file_slurp(text, sizeof text, root, "/proc/%d/schedstat", known->is.pid) <= 0 ||
         !probe_text_number(&at, &ran) || !probe_text_number(&at, &waited) || ran == 0)
         return;
     if (known->queued_ns && waited >= known->queue_ns && ran >= known->ran_ns) {
         double wait = (double)(waited - known->queue_ns), run = (double)(ran - known->ran_ns);
-        bool seldom = wait + run < SELDOM * (double)passed_ns;
-        known->is.queue_percent = seldom ? 0 : 100 * wait / (wait + run);
+        double active = (wait + run) / (double)passed_ns;
+        known->is.queue_percent = active < SELDOM ? 0 : 100 * wait / (wait + run);
+        known->is.active_percent = 100 * active;
     }
     known->queue_ns = waited;
     known->ran_ns = ran;

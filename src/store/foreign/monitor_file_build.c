@@ -339,6 +339,7 @@ struct lab_process_sample *lab_monitor_builder_process(struct lab_monitor_builde
                                            .advice = "",
                                            .cpu_percent = (double)NAN,
                                            .queue_percent = (double)NAN,
+                                           .active_percent = (double)NAN,
                                            .memory_bytes = -1,
                                            .cpu_node = -1};
     return process;

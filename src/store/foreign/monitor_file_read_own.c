@@ -225,6 +225,7 @@ static void read_process(struct lab_monitor_own *own, const struct lab_value *it
         .container = text_of(own, item, "container"),
         .cpu_percent = number_of(item, "cpu_percent"),
         .queue_percent = NAN,
+        .active_percent = NAN,
         .memory_bytes = lab_value_get_int(item, "memory_bytes", -1),
         .threads = (int)lab_value_get_int(item, "threads", 0),
         .cpu_node = (int)lab_value_get_int(item, "cpu_node", -1),

@@ -87,7 +87,7 @@ static struct lab_process_sample sample_of(const struct lab_process_state *state
     if (!unpacking->identify(unpacking->state, state->number, &sample))
         sample.name = "?";
     sample.cpu_percent = percent_of(state->cpu_share);
-    sample.queue_percent = NAN;
+    sample.queue_percent = sample.active_percent = NAN;
     sample.memory_bytes = state->memory;
     sample.threads = to_int(state->threads);
     sample.cpu_node = to_int(state->cpu_node);

@@ -324,6 +324,7 @@ LAB_TEST(a_remote_node_or_another_jobs_process_names_its_gpu) {
             processes[p] = (struct lab_process_sample){.pid = 100 + p,
                                                        .cpu_percent = 100,
                                                        .queue_percent = 1,
+                                                       .active_percent = 99,
                                                        .gpus = &gpus[p],
                                                        .gpu_count = 1,
                                                        .placement = LAB_PLACEMENT_LOCAL,
@@ -350,19 +351,24 @@ LAB_TEST(a_remote_node_or_another_jobs_process_names_its_gpu) {
     }
 }
 
-/* Ranks without GPUs: one that spins in a barrier has more CPU time, and is innocent; one that is
- * kept from its CPU is named. */
+/* Ranks without GPUs: one that spins in a barrier has more CPU time, and is innocent, and so is one
+ * that sleeps there; one that is kept from its CPU all the time is named. Equal CPU time clears
+ * nobody. */
 LAB_TEST(ranks_are_not_named_by_cpu_time) {
     static const char *const ranks[] = {"0", "1", "2", "3"};
     static const struct {
-        double cpu, queue; /* of rank 2; peers have 60% and 5% */
+        double cpu, queue, active; /* of rank 2; peers have 60% and 5% */
+        double peers;              /* that these were active */
         const char *answer;
     } cases[] = {
-        {99, 5, "Unclear whether rank 2 (pid 102) lags: CPU time "},
-        {99, 50, "Unclear whether rank 2 (pid 102) lags: CPU time "},
-        {62, 40, "rank 2 (pid 102) likely lags: its process waits for a CPU 40% of its active"},
-        {30, 5, "Unclear whether rank 2 (pid 102) lags: CPU time "},
-        {62, 8, "None of 4 ranks lags."},
+        {99, 5, 100, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
+        {99, 50, 100, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
+        {62, 40, 99, 65, "rank 2 (pid 102) likely lags: its process waits for a CPU 40% of its"},
+        {62, 40, 70, 65, "Unclear whether one of 4 ranks lags: "}, /* it sleeps */
+        {62, 40, 99, 99, "Unclear whether one of 4 ranks lags: "}, /* all may spin */
+        {30, 5, 32, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
+        {62, 8, 68, 65, "Unclear whether one of 4 ranks lags: only their CPU time is known"},
+        {-1, 5, 3, 3, "Not tested: the ranks use 2.8% of a CPU each, and no GPU: less than the 5%"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *made;
@@ -371,11 +377,14 @@ LAB_TEST(ranks_are_not_named_by_cpu_time) {
         struct lab_process_sample processes[4];
         given_recording(f, "job", "job");
         for (int p = 0; p < 4; p++)
-            processes[p] =
-                (struct lab_process_sample){.pid = 100 + p,
-                                            .cpu_percent = p == 2 ? cases[i].cpu : 60 + p,
-                                            .queue_percent = p == 2 ? cases[i].queue : 5,
-                                            .rank = ranks[p]};
+            processes[p] = (struct lab_process_sample){.pid = 100 + p,
+                                                       .cpu_percent = cases[i].cpu < 0 ? 2 + p / 2.0
+                                                                      : p == 2 ? cases[i].cpu
+                                                                               : 60 + p,
+                                                       .queue_percent = p == 2 ? cases[i].queue : 5,
+                                                       .active_percent = p == 2 ? cases[i].active
+                                                                                : cases[i].peers,
+                                                       .rank = ranks[p]};
         given_processes(f, processes, 4);
         when_analysed(f, "straggler", NULL);
         if (strncmp(f->result.answer, cases[i].answer, strlen(cases[i].answer)) != 0)

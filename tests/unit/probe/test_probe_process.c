@@ -139,6 +139,7 @@ LAB_TEST(processes_that_were_asked_for_are_listed_with_their_waiting) {
     test_write(test_path("proc/100/schedstat"), "900000000 1300000000 99\n");
     host_read(&host, 1000, LAB_PROBE_TICK);
     assert_close(host.list.items[0].queue_percent, 100 * 0.3 / (0.3 + 0.4));
+    assert_close(host.list.items[0].active_percent, 70);
     assert_true(isnan(host.list.items[1].queue_percent)); /* a kernel that doesn't count it */
     test_write(test_path("proc/100/schedstat"), "901000000 1320000000 99\n");
     host_read(&host, 2000, LAB_PROBE_TICK);
