@@ -294,6 +294,7 @@ static void open_worker(struct worker *worker, int fd) {
     pthread_mutex_init(&worker->send_mutex, NULL);
     pthread_mutex_init(&worker->metric_mutex, NULL);
     pthread_mutex_init(&worker->sample_mutex, NULL);
+    pthread_mutex_init(&worker->memory.mutex, NULL);
     lab_str_init(&worker->outgoing);
     lab_arena_init(&worker->arena);
     lab_frame_reader_init(&worker->reader);
@@ -307,6 +308,8 @@ static void close_worker(struct worker *worker) {
     lab_frame_reader_release(&worker->reader);
     lab_arena_release(&worker->arena);
     lab_str_release(&worker->outgoing);
+    lab_process_tree_release(&worker->memory.tree);
+    pthread_mutex_destroy(&worker->memory.mutex);
     pthread_mutex_destroy(&worker->sample_mutex);
     pthread_mutex_destroy(&worker->metric_mutex);
     pthread_mutex_destroy(&worker->send_mutex);

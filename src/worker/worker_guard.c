@@ -9,7 +9,6 @@
  * still save what it has and say so.
  */
 #include "base/file/file.h"
-#include "run/launch/process_tree.h"
 #include "worker/worker_internal.h"
 
 #include <errno.h>
@@ -31,7 +30,7 @@
 #define LOOKS_QUIET 2
 #define LOOKS_MOST  1000
 
-static bool is_ours(const struct lab_process_tree *tree, const struct lab_process *process) {
+bool worker_is_descendant(const struct lab_process_tree *tree, const struct lab_process *process) {
     pid_t self = getpid();
     for (int steps = 0; process && steps < tree->count; steps++) {
         if (process->parent == self)
@@ -59,7 +58,7 @@ static bool kill_found(struct lab_process_tree *tree, struct killed *killed) {
     lab_process_tree_read(tree);
     for (int i = 0; i < tree->count; i++) {
         const struct lab_process *process = &tree->items[i];
-        if (process->dead || !is_ours(tree, process) || is_killed(killed, process))
+        if (process->dead || !worker_is_descendant(tree, process) || is_killed(killed, process))
             continue;
         lab_process_signal(process, SIGKILL); /* from here on it can't fork */
         LAB_PUSH(killed->items, killed->count) = *process;

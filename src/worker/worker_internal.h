@@ -9,6 +9,7 @@
  *   worker_disturb.c a neighbour on purpose
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
+ *   worker_memory.c  peak memory, of a program that of its process tree
  *   worker_sample.c  what a simulated machine's sampler saw
  *   worker_result.c  what a rank has to tell at its end
  */
@@ -20,12 +21,20 @@
 #include "measure/measure.h"
 #include "run/frame.h"
 #include "run/job.h"
+#include "run/launch/process_tree.h"
 #include "session/session.h"
 #include "workload/workload.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/types.h>
+
+struct worker_memory { /* of a program's processes */
+    pthread_mutex_t mutex;
+    int64_t next_ns;                   /* when they are looked at again */
+    double resident_bytes, peak_bytes; /* at the last walk over pages; the most of any */
+    struct lab_process_tree tree;
+};
 
 struct worker {
     int fd;
@@ -51,6 +60,8 @@ struct worker {
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
     atomic_bool external; /* the workload is a program that can be asked to end */
+
+    struct worker_memory memory;
 
     pthread_mutex_t sample_mutex; /* samples are taken and sent by one at a time */
 
@@ -159,6 +170,7 @@ void worker_guard_stop(struct worker *worker); /* accepts a worker without one *
 
 /* Kills whatever descends from this process; the process itself goes on. */
 void worker_kill_descendants(void);
+bool worker_is_descendant(const struct lab_process_tree *tree, const struct lab_process *process);
 
 /* --- ranks --- */
 
@@ -207,8 +219,10 @@ bool worker_wants_trace(const struct worker *worker);
 /* After all ranks have measured. Leaves what came of it in the rank. */
 void worker_trace(struct rank *rank);
 
-/* The largest resident memory so far; NaN = unknown. */
-double worker_peak_memory_mib(bool external, struct lab_arena *arena);
+/* The most memory so far, of a program that of all its processes; NaN = unknown. */
+double worker_peak_memory_mib(struct worker *worker, struct lab_arena *arena);
+/* To be called while a program runs, as often as one likes. */
+void worker_look_at_memory(struct worker *worker);
 
 /* Adds to the rank's result what is known at its end. */
 void worker_complete_result(struct rank *rank);

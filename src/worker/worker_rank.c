@@ -78,6 +78,8 @@ static void on_held(void *state, int64_t held_ns, int64_t whole_ns) {
 
 static bool on_stopped(void *state) {
     struct rank *rank = state;
+    if (rank->worker->workload->external)
+        worker_look_at_memory(rank->worker);
     return atomic_load(&rank->worker->stopping);
 }
 
@@ -245,8 +247,7 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
         worker_probe(rank);
     }
     if (!rank->session.ref.simulated) /* what the simulator itself takes says nothing */
-        rank->result.peak_memory_mb =
-            worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+        rank->result.peak_memory_mb = worker_peak_memory_mib(rank->worker, &rank->arena);
     if (device) {
         rank->result.device_memory_mb = (double)device->buffer_bytes_most / (1024.0 * 1024.0);
         rank->result.share_note = lab_device_share_note(device);

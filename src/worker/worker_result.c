@@ -7,28 +7,7 @@
 #include <math.h>
 #include <sys/resource.h>
 
-#define STATUS_MAX_BYTES (1u << 20)
-#define KIB_PER_MIB      1024.0
-#define WARNING_BITS     16
-
-/*
- * The largest resident memory of this process, from /proc: getrusage would count what the runner
- * had when it started us. Of an external workload that of its largest process.
- */
-double worker_peak_memory_mib(bool external, struct lab_arena *arena) {
-    if (external) {
-        struct rusage usage;
-        getrusage(RUSAGE_CHILDREN, &usage);
-        return usage.ru_maxrss > 0 ? (double)usage.ru_maxrss / KIB_PER_MIB : NAN;
-    }
-    static const char key[] = "\nVmHWM:";
-    char *text;
-    size_t length;
-    if (lab_file_read("/proc/self/status", STATUS_MAX_BYTES, arena, &text, &length, NULL) < 0)
-        return NAN;
-    const char *at = strstr(text, key);
-    return at ? (double)strtoll(at + sizeof key - 1, NULL, 10) / KIB_PER_MIB : NAN;
-}
+#define WARNING_BITS 16
 
 /* --- what was done --- */
 

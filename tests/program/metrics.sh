@@ -154,16 +154,24 @@ expect_status 137
 run export "$study" --what metrics
 [ "$(cat "$work/out")" = "$before" ] || fail "a killed reading changed metrics"
 
-# Given a launcher that prints the same twice, then each value keeps its time and rank; none is lost unasked.
+# Given a launcher that prints the same twice, then each value keeps its time and rank; none is lost unasked. Its
+# memory is that of both its processes.
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
+for i in 1 2; do python3 -c 'import time; b = b"x" * (60 << 20); time.sleep(2)' & done
 for i in 1 1 2; do echo "step $i loss 0.5" && sleep 0.02; done
 echo "[rank1]: step 2 loss 0.7"
+wait
 SCRIPT
 run run test_matrix device=cpu:0/2 'experiment.hardware.gpu_ids=[[0,1]]' experiment.processes=launcher \
     "experiment.command='$work/train'" 'experiment.matrix={}' experiment.name=launched output_dir="$work/outputs"
 expect_status 0
 study=$(echo "$work"/outputs/launched/*/*)
+python3 - "$study" <<'END' || fail "$what: peak memory"
+import json, sys
+peak = json.load(open(f"{sys.argv[1]}/results.json"))[0]["peak_memory_mb"]
+assert 119 < peak < 180, peak
+END
 run export "$study" --what metrics
 before=$(cat "$work/out")
 [ "$(cut -d, -f6 "$work/out" | sort -u | wc -l)" -ge 4 ] || fail "values have no times: $before"

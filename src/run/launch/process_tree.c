@@ -62,6 +62,20 @@ bool lab_process_read(pid_t pid, struct lab_process *ret_process) {
     return true;
 }
 
+int64_t lab_process_memory(pid_t pid, bool proportional) {
+    static const char key[] = "\nPss:";
+    char text[4096];
+    long long resident = 0;
+    ssize_t length = proportional ? read_proc(pid, "smaps_rollup", text, sizeof text - 1) : -1;
+    text[length > 0 ? length : 0] = '\0';
+    const char *at = strstr(text, key);
+    if (at)
+        return 1024 * strtoll(at + sizeof key - 1, NULL, 10);
+    length = read_proc(pid, "statm", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    return sscanf(text, "%*s %lld", &resident) == 1 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
 static int by_pid(const void *a, const void *b) {
     pid_t left = ((const struct lab_process *)a)->pid, right = ((const struct lab_process *)b)->pid;
     return (left > right) - (left < right);

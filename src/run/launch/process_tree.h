@@ -29,6 +29,10 @@ const struct lab_process *lab_process_tree_find(const struct lab_process_tree *t
 /* One process; false = there is none, or it can't be seen. */
 bool lab_process_read(pid_t pid, struct lab_process *ret_process);
 
+/* Its resident memory in bytes; `proportional`: of pages that others have too only its part. 0 = it
+ * has ended, or can't be read. */
+int64_t lab_process_memory(pid_t pid, bool proportional);
+
 /* Sends a signal to exactly this process; one that has ended since isn't mistaken for another. */
 void lab_process_signal(const struct lab_process *process, int signal);
 
