@@ -219,6 +219,14 @@ static bool lacks_times(const struct lab_curve *curve) {
     return !lab_curve_has_times(curve);
 }
 
+/* Every value has a step, and one is smaller than the one before. */
+static bool goes_back(const struct lab_curve *curve) {
+    bool known = curve->count > 0;
+    for (int i = 0; i < curve->count; i++)
+        known &= !isnan(curve->points[i].step);
+    return known && !curve->stepped;
+}
+
 static bool run_is_by_epoch(const struct lab_study_run *run) {
     for (int i = 0; i < run->metric_count; i++)
         if (lab_curve_is_epoch_axis(run->metrics[i].name, &run->metrics[i].curve))
@@ -419,6 +427,10 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
             lab_analysis_add_chart(result, first, arena);
         }
     }
+    if (over_time && some_run(leading, goes_back))
+        lab_analysis_note(&result->notes, arena,
+                          "Not drawn over steps: a run's steps go back, as where it resumes from a "
+                          "checkpoint.");
     if (some_run(leading, lab_curve_is_buffered))
         lab_analysis_note(&result->notes, arena,
                           "Not drawn over time: the program buffers its output, so that values "

@@ -237,4 +237,21 @@ LAB_TEST(buffered_values_have_no_times) {
     }
 }
 
+/* Given a run that goes on at an earlier step, then there is no chart over steps, and it is said. */
+LAB_TEST(steps_that_go_back_are_noted) {
+    struct given *g = *state;
+    struct lab_study_run *run = add(g, "sgd", 0, "loss", 0.5, NAN);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+    *said = run->metrics[0];
+    for (int i = 0; i < 20; i++)
+        lab_curve_add(&said->curve, i < 10 ? i + 1 : i - 4, i, 1, &g->study.arena);
+    run->metrics = said;
+    analyse(g);
+    assert_string_equal(g->result.charts[0].title, "loss over time");
+    const char *const *note = g->result.notes;
+    while (note && *note && !strstr(*note, "steps go back"))
+        note++;
+    assert_true(note && *note);
+}
+
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
