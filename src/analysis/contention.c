@@ -131,8 +131,8 @@ static const char *free_to_run(const struct contention *made, const struct conte
         made->arena, "Run %s: no kernel is slowed",
         strstr(main->title, " at once") ? main->title : "devices at the same time");
     return pcie ? lab_arena_printf(made->arena,
-                                   "%s. Run jobs that copy much to or from the host one at a time: "
-                                   "%s%s",
+                                   "%s. Put jobs that copy much on GPUs without a common PCIe "
+                                   "bridge: %s%s",
                                    text, contention_fall_words(made, pcie),
                                    contention_devices_words(made, pcie))
                 : text;
