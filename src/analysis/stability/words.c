@@ -1,0 +1,269 @@
+/* words.c: what stability.c found, in sentences; and the shortest test that would find more. */
+#include "analysis/analysis_words.h"
+#include "analysis/stability/stability.h"
+
+#include "base/list.h"
+#include "base/str.h"
+
+#include <math.h>
+
+#define HEATED_S 120  /* a GPU that throttles has begun to */
+#define HEATED   0.95 /* of that time measured is enough */
+
+/* "6.44 s", "122 ms to 6.44 s" */
+static const char *duration_words(const struct stability *made) {
+    const char *most = lab_words_time(made->longest_s, made->arena);
+    return made->shortest_s > 0.9 * made->longest_s
+               ? most
+               : lab_arena_printf(made->arena, "%s to %s",
+                                  lab_words_time(made->shortest_s, made->arena), most);
+}
+
+/* Of changes that are their point's, the largest: the one to look at first. NULL = none is. */
+static const struct lab_rate_series_change *largest_change(const struct stability *made) {
+    const struct lab_rate_series_change *largest = NULL;
+    for (int i = 0; i < made->change_count; i++) {
+        const struct lab_rate_series_change *change = &made->changes[i];
+        if (change->common &&
+            (!largest || fabs(log1p(change->claim.effect)) > fabs(log1p(largest->claim.effect))))
+            largest = change;
+    }
+    return largest;
+}
+
+static bool is_any(const struct lab_rate_series *series) {
+    return series->run != NULL;
+}
+
+static bool is_short(const struct lab_rate_series *series) {
+    return isnan(series->drift);
+}
+
+static bool is_unknown(const struct lab_rate_series *series) {
+    return isnan(series->throttled_s);
+}
+
+static bool is_known(const struct lab_rate_series *series) {
+    return !isnan(series->throttled_s);
+}
+
+static bool is_throttled(const struct lab_rate_series *series) {
+    return series->throttled_s > STABILITY_HARMLESS * series->duration_s;
+}
+
+/* Runs with such a series of a rank. */
+static int count_runs(const struct stability *made, bool (*is)(const struct lab_rate_series *)) {
+    bool *seen = lab_arena_alloc(made->arena, (size_t)made->study->run_count + 1, sizeof *seen);
+    int count = 0;
+    for (int i = 0; i < made->count; i++) {
+        bool *own = &seen[made->series[i].run - made->study->runs];
+        count += is(&made->series[i]) && !*own;
+        *own |= is(&made->series[i]);
+    }
+    return count;
+}
+
+/* "5", "7 to 8" */
+static const char *repeats_words(const struct stability *made) {
+    int least = made->row_count > 0 ? made->rows[0].runs : 0, most = least;
+    for (int i = 1; i < made->row_count; i++) {
+        least = made->rows[i].runs < least ? made->rows[i].runs : least;
+        most = made->rows[i].runs > most ? made->rows[i].runs : most;
+    }
+    return least < most ? lab_arena_printf(made->arena, "%d to %d", least, most)
+                        : lab_arena_printf(made->arena, "%d", least);
+}
+
+/* Of the point that was throttled for longest. */
+static const char *throttling_reason(const struct stability *made) {
+    const struct stability_row *most = NULL;
+    for (int i = 0; i < made->row_count; i++)
+        if (made->rows[i].throttled_by && (!most || made->rows[i].throttled_s > most->throttled_s))
+            most = &made->rows[i];
+    return most ? most->throttled_by : "an unknown reason";
+}
+
+const char *stability_why_untested(const struct stability *made) {
+    return made->count == 0   ? "no run is done."
+           : made->known == 0 ? "fewer than 21 iterations of each run were kept."
+                              : NULL;
+}
+
+/* Devices that drift for certain, where others don't: their mean tells neither. */
+static void add_devices(const struct stability *made, struct lab_str *text) {
+    const char **names = NULL;
+    int count = 0, last = 0;
+    for (int i = 0; i < made->device_count; i++)
+        if (made->devices[i].drift.verdict == LAB_CLAIM_YES) {
+            LAB_ADD(names, count, made->arena) = made->devices[i].name;
+            last = i;
+        }
+    if (count == 0 || count == made->device_count)
+        return;
+    if (count == 1)
+        lab_str_printf(text, " %s.", lab_claim_sentence(&made->devices[last].drift, made->arena));
+    else
+        lab_str_printf(text, " %s drift, of %d devices.",
+                       lab_words_devices(names, count, made->arena), made->device_count);
+}
+
+/* What the mean may hide: the largest drift of a point, or how large one could be unnoticed. */
+static void add_worst(const struct stability *made, struct lab_str *text) {
+    const struct stability_row *worst = NULL;
+    double most = 0;
+    for (int i = 0; i < made->row_count; i++) {
+        const struct lab_claim *drift = &made->rows[i].drift;
+        bool yes = drift->verdict == LAB_CLAIM_YES;
+        if (yes && (!worst || fabs(drift->effect) > fabs(worst->drift.effect)))
+            worst = &made->rows[i];
+        most = fmax(most, isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high));
+    }
+    if (worst)
+        lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
+    else if (made->row_count > 1 && isfinite(most))
+        lab_str_printf(text, " No single point drifts by more than %.1f%%.",
+                       lab_words_bound_percent(most));
+}
+
+/* "Spikes: the longest iteration is up to 1.54× its run's median (GPU 2, …), p99 up to 1.05× in
+ * any run." */
+static void add_spikes(const struct stability *made, struct lab_str *text) {
+    const struct stability_row *most = NULL;
+    double p99 = NAN;
+    for (int i = 0; i < made->row_count; i++) {
+        p99 = fmax(p99, made->rows[i].p99);
+        if (made->rows[i].longest > (most ? most->longest : 0))
+            most = &made->rows[i];
+    }
+    if (!most)
+        return;
+    lab_str_printf(text, " Spikes: the longest iteration is up to %.2f× its run's median",
+                   most->longest);
+    if (made->row_count > 1)
+        lab_str_printf(text, " (%s)", most->name);
+    if (!isnan(p99))
+        lab_str_printf(text, ", p99 up to %.2f× in any run", p99);
+    lab_str_add(text, ".");
+}
+
+const char *stability_answer(const struct stability *made) {
+    LAB_AUTO(str, text);
+    const char *counted = lab_rate_series_counted(made->series, made->count);
+    const char *over =
+        lab_arena_printf(made->arena, "(runs of %s, %s %s)", duration_words(made),
+                         repeats_words(made), made->points > 1 ? "per point" : "in all");
+    const char *next = lab_claim_next(&made->drift, made->arena);
+    if (made->drift.verdict == LAB_CLAIM_NO) {
+        lab_str_printf(&text, "No drift larger than %.1f%% from start to end of a run%s %s.",
+                       lab_words_bound_percent(made->drift.bound),
+                       made->points > 1
+                           ? lab_arena_printf(made->arena, ", mean of %d points", made->points)
+                           : "",
+                       over);
+        add_worst(made, &text);
+    } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
+        lab_str_printf(&text, "Inconclusive: drift of %s from start to end of a run %s%s%s.",
+                       lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
+    } else {
+        struct lab_claim drift = made->drift;
+        drift.subject =
+            lab_arena_printf(made->arena, "Runs of %s, end of run", duration_words(made));
+        if (made->row_count > 1)
+            drift.mean_of = lab_arena_printf(made->arena, "%d points", made->row_count);
+        lab_str_printf(&text, "%s.", lab_claim_sentence(&drift, made->arena));
+    }
+    add_devices(made, &text);
+    const struct lab_rate_series_change *change = largest_change(made);
+    if (change)
+        lab_str_printf(
+            &text,
+            " Change points in %d of %d %s; %s: iterations take %.1f%% %s from %s "
+            "on%s%s.",
+            made->changed, made->known, counted, change->run, 100 * fabs(change->claim.effect),
+            change->claim.effect > 0 ? "longer" : "less", change->at,
+            change->reason ? ", throttled by " : "", change->reason ? change->reason : "");
+    else
+        lab_str_add(&text, made->blocks > 1 ? " No point has a lasting change of 1% or more in "
+                                              "over half of its runs."
+                                            : " No change point of 1% or more.");
+    add_spikes(made, &text);
+    if (made->throttling.verdict == LAB_CLAIM_YES)
+        lab_str_printf(&text, " Throttled by %s in %d of %d runs, %.1f s in total.",
+                       throttling_reason(made), count_runs(made, is_throttled),
+                       count_runs(made, is_known), made->throttled_s);
+    else if (made->throttling_known == made->count)
+        lab_str_printf(&text, " No throttling in %d runs; none is longer than %s.",
+                       count_runs(made, is_any), lab_words_time(made->longest_s, made->arena));
+    return lab_arena_strdup(made->arena, text.text);
+}
+
+/* The run that heats its device most: with most arithmetic per sample. */
+static const struct lab_study_run *heaviest(const struct lab_study_table *study) {
+    const struct lab_study_run *found = &study->runs[0];
+    for (int i = 1; i < study->run_count; i++)
+        if (lab_study_complexity(&study->runs[i]) > lab_study_complexity(found))
+            found = &study->runs[i];
+    return found;
+}
+
+/* " 'experiment.vit_configs=[{…}]'": that model alone; "" = it has no such options. */
+static const char *model_key(const struct lab_study_run *run, struct lab_arena *arena) {
+    static const char *const keys[] = {"patch_size", "depth", "heads", "dim", "mlp_dim"};
+    LAB_AUTO(str, text);
+    for (int i = 0; i < LAB_COUNT_OF(keys); i++) {
+        double value = lab_study_number(run, lab_arena_printf(arena, "options.%s", keys[i]));
+        if (isnan(value))
+            return "";
+        lab_str_printf(&text, "%s\"%s\":%.0f", i ? "," : "", keys[i], value);
+    }
+    return lab_arena_printf(arena, " 'experiment.vit_configs=[{%s}]'", text.text);
+}
+
+/* The shortest that would throttle, where nothing has: one run per device, of the heaviest model,
+ * from the local NUMA node. */
+void stability_test_longer(struct lab_analysis_result *result, const struct stability *made) {
+    if (made->known == 0 || !(made->longest_s < HEATED * HEATED_S) ||
+        made->throttling.verdict == LAB_CLAIM_YES)
+        return;
+    struct lab_claim longer =
+        lab_claim_named(lab_claim_none, "stability.longer",
+                        lab_arena_printf(made->arena, "runs longer than %s",
+                                         lab_words_time(made->longest_s, made->arena)),
+                        "", "");
+    lab_analysis_add_claim(result, &longer, made->arena);
+    LAB_AUTO(str, total);
+    const struct lab_study_run *run = heaviest(made->study);
+    const char *model = model_key(run, made->arena);
+    int runs = *model ? made->device_count : made->points;
+    lab_str_add_duration(&total, runs * HEATED_S, LAB_DURATION_ROUNDED);
+    result->further =
+        lab_arena_printf(made->arena, "experiment.duration=%ds experiment.repeat=1%s%s", HEATED_S,
+                         *model ? " experiment.hardware.numa_nodes=local" : "", model);
+    result->tests = lab_arena_printf(
+        made->arena, "Test for throttling, which takes minutes: %d run%s of %d s%s%s, %s of %s",
+        runs, runs == 1 ? "" : "s", HEATED_S, *model ? " with " : "", *model ? run->model : "",
+        total.text, made->study->simulated ? "simulated time" : "measuring");
+}
+
+const char *stability_action(const struct stability *made) {
+    if (made->throttling.verdict == LAB_CLAIM_YES)
+        return lab_arena_printf(made->arena, "Throttled by %s: check cooling and power limit",
+                                throttling_reason(made));
+    bool steady = made->known > 0 && made->drift.verdict == LAB_CLAIM_NO && !largest_change(made);
+    for (int i = 0; i < made->device_count; i++)
+        steady &= made->devices[i].drift.verdict != LAB_CLAIM_YES;
+    for (int i = 0; i < made->row_count; i++)
+        steady &= made->rows[i].drift.verdict != LAB_CLAIM_YES;
+    return steady ? "No drift to correct" : NULL;
+}
+
+void stability_notes(const struct stability *made, const char *prefix,
+                     struct lab_analysis_result *result) {
+    struct lab_arena *arena = made->arena;
+    if (made->known > 0 && made->known < made->count)
+        lab_analysis_note(&result->notes, arena, "%s%d of %d runs kept fewer than 21 iterations.",
+                          prefix, count_runs(made, is_short), count_runs(made, is_any));
+    if (made->throttling_known < made->count)
+        lab_analysis_note(&result->notes, arena, "%sThrottling unknown in %d of %d runs.", prefix,
+                          count_runs(made, is_unknown), count_runs(made, is_any));
+}
