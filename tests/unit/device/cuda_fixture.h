@@ -42,6 +42,17 @@ static inline void cuda_use_fake(char **argv) {
     cuda_use_fake_at(argv, LAB_TEST_BINARY_DIR "/fake");
 }
 
+/* How a program of tests begins that are of machines the fake driver makes up. */
+static inline int cuda_begin_fake(int argc, char **argv) {
+    (void)argc;
+    if (cuda_is_real()) {
+        print_message("skipped: these tests are of machines that the fake driver makes up\n");
+        return LAB_TEST_SKIPPED;
+    }
+    cuda_use_fake(argv);
+    return LAB_TEST_GO;
+}
+
 /* Undoes what a test told the fake. */
 static inline void fake_reset(void) {
     static const char *const variables[] = {

@@ -62,15 +62,5 @@ LAB_TEST(gpus_copy_to_each_other) {
     }
 }
 
-static int begin(int argc, char **argv) {
-    (void)argc;
-    if (cuda_is_real()) {
-        print_message("skipped: these tests are of machines that the fake driver makes up\n");
-        return LAB_TEST_SKIPPED;
-    }
-    cuda_use_fake(argv);
-    return LAB_TEST_GO;
-}
-
 const struct lab_test_program lab_test_program = {
-    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = begin};
+    .set_up = cuda_fixture_open, .tear_down = cuda_fixture_close, .begin = cuda_begin_fake};
