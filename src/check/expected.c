@@ -46,7 +46,7 @@ static const struct lab_option value_keys[] = {
     {NULL},
 };
 
-/* Rows that somebody else reads are checked for their names alone. */
+/* Of rows that other code reads, only the names are checked. */
 static int set_rows(const struct lab_option *table, void *target, const struct lab_value *map,
                     struct lab_arena *arena, struct lab_err *err) {
     lab_options_defaults(table, target, arena);

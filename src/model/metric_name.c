@@ -106,7 +106,7 @@ int lab_direction_find(const char *name) {
     return lab_list_find_text(directions, sizeof directions / sizeof *directions, name);
 }
 
-/* The word, or what is left of it without its last digits ("map50"); < 0 = there is none. */
+/* The word, with or without its last digits ("map50"); < 0 = it is unknown. */
 static int find_known(const char *text, size_t length) {
     char word[64];
     int found = -1;

@@ -87,7 +87,7 @@ static int64_t samples_until(const struct track_sender *sender, const struct lab
 }
 
 /* Another attempt has reported nothing of the one before: it begins anew. So does a file that
- * somebody took away before its run had ended. */
+ * was removed before its run had ended. */
 static struct track_position find_position(const struct track_sender *sender,
                                            const struct lab_run *run, const char *place) {
     struct track_position at = sender->journal.items[run->number];
