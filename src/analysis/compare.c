@@ -299,8 +299,8 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
         lab_str_printf(&same, "%s%s", same.length ? ", " : "", claim->quantity);
     }
     if (same.length)
-        lab_str_printf(&text, "%sNo difference larger than %.1f%% in %s.", text.length ? " " : "",
-                       lab_words_bound_percent(bound), same.text);
+        lab_str_printf(&text, "%sNo difference%s in %s.", text.length ? " " : "",
+                       lab_claim_larger(bound, arena), same.text);
     if (!text.length)
         lab_str_printf(&text, "%s and %s: inconclusive (%d recording%s each): %s.",
                        pair->second->name, pair->first->name, n, n == 1 ? "" : "s", values.text);

@@ -372,8 +372,8 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
         if (lower)
             text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
         if (rest > 0 && same == rest && (higher || lower))
-            text = lab_arena_printf(arena, "%s No difference larger than %.1f%% for %s.", text,
-                                    lab_words_bound_percent(bound),
+            text = lab_arena_printf(arena, "%s No difference%s for %s.", text,
+                                    lab_claim_larger(bound, arena),
                                     rest == 1   ? "the other one"
                                     : rest == 2 ? "the other two"
                                                 : "the others");

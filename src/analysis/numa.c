@@ -182,8 +182,7 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
         return lab_arena_printf(arena, "%s: inconclusive (%s%s).", who, count > 1 ? "at most " : "",
                                 lab_claim_effect(largest_open(grid), arena));
-    return lab_arena_printf(arena, "%s: no difference larger than %.1f%%.", who,
-                            lab_words_bound_percent(bound));
+    return lab_arena_printf(arena, "%s: no difference%s.", who, lab_claim_larger(bound, arena));
 }
 
 /* "Bind GPUs 0–2 to NUMA node 0." of devices for which another node is slower for certain and whose
@@ -236,11 +235,11 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         return;
     int devices = grid->pooled[from].devices;
     bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
-    lab_str_printf(text, " %so difference larger than %.1f%% from %s up.",
+    lab_str_printf(text, " %so difference%s from %s up.",
                    devices < 2 ? "N"
                                : lab_arena_printf(arena, "Mean of %d %s: n", devices,
                                                   gpus ? "GPUs" : "devices"),
-                   lab_words_bound_percent(bound), grid->pooled[from].model);
+                   lab_claim_larger(bound, arena), grid->pooled[from].model);
 }
 
 /* NULL = nothing was compared. */

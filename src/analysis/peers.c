@@ -59,9 +59,9 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
                 add_device(&text, &peers->devices[d], arena);
     if (!text.length && same == compared)
         lab_str_printf(&text,
-                       "No difference larger than %.1f%% in mean throughput between %d devices "
+                       "No difference%s in mean throughput between %d devices "
                        "and their peers (%d runs each).",
-                       ceil(1000 * bound - 1e-9) / 10, compared, fewest);
+                       lab_claim_larger(bound, arena), compared, fewest);
     else if (!text.length && most)
         lab_str_printf(&text,
                        "Inconclusive for %d of %d devices: %s differs most from its peers, by %s "

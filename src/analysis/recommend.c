@@ -153,14 +153,13 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         return;
     lab_str_add(rest, rest->length ? " " : "");
     if (same == count)
-        lab_str_printf(rest, "No difference larger than %.1f%% between %s%s%s.",
-                       lab_words_bound_percent(bound), plural[factor], mean_of ? ", mean of " : "",
-                       mean_of ? mean_of : "");
+        lab_str_printf(rest, "No difference%s between %s%s%s.", lab_claim_larger(bound, arena),
+                       plural[factor], mean_of ? ", mean of " : "", mean_of ? mean_of : "");
     else if (same > 0)
         lab_str_printf(rest,
-                       "%s: no difference larger than %.1f%% for %d of %d, %d inconclusive, at "
+                       "%s: no difference%s for %d of %d, %d inconclusive, at "
                        "most %s.",
-                       lab_words_capital(plural[factor], arena), lab_words_bound_percent(bound),
+                       lab_words_capital(plural[factor], arena), lab_claim_larger(bound, arena),
                        same, count, count - same, lab_claim_effect(most, arena));
     else
         lab_str_printf(rest, "%s: inconclusive, %s%s (%d run%s each).",

@@ -252,13 +252,13 @@ static void name_others(const struct lab_transfer_answer *answer,
         const struct lab_claim *change = &row->change;
         if (lab_str_equal(row->model, most->model) || row->value != most->value)
             continue;
-        lab_str_printf(text, "%s%s: %s", between, row->model,
-                       change->verdict == LAB_CLAIM_YES
-                           ? lab_arena_printf(arena, "%+.1f%%", 100 * change->effect)
-                       : change->verdict == LAB_CLAIM_NO
-                           ? lab_arena_printf(arena, "no difference larger than %.1f%%",
-                                              lab_words_bound_percent(change->bound))
-                           : "inconclusive");
+        lab_str_printf(
+            text, "%s%s: %s", between, row->model,
+            change->verdict == LAB_CLAIM_YES
+                ? lab_arena_printf(arena, "%+.1f%%", 100 * change->effect)
+            : change->verdict == LAB_CLAIM_NO
+                ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change->bound, arena))
+                : "inconclusive");
         between = "; ";
     }
 }

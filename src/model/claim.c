@@ -124,8 +124,13 @@ static bool is_factor(const struct lab_claim *claim) {
             (claim->high >= LAB_CHANGE_FACTOR && (claim->low > 0 || isnan(claim->low))));
 }
 
-static const char *rounded_up(double share, struct lab_arena *arena) {
-    return percent(ceil(1000 * share - 1e-9) / 1000, arena);
+static double rounded_up(double share) {
+    return fmax(0, ceil(1000 * share - 1e-9) / 1000);
+}
+
+const char *lab_claim_larger(double bound, struct lab_arena *arena) {
+    double share = rounded_up(bound);
+    return share > 0 ? lab_arena_printf(arena, " larger than %s%%", percent(share, arena)) : "";
 }
 
 /* "12.5%"; of a difference "12.4 points". */
@@ -299,10 +304,10 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
     case LAB_CLAIM_YES:
         return comparison(claim, subject, arena);
     case LAB_CLAIM_NO:
-        return lab_arena_printf(
-            arena, "No difference larger than %s%% in %s between %s and %s (%s)",
-            rounded_up(claim->bound, arena), claim->quantity, lab_claim_within(subject, arena),
-            lab_claim_within(claim->reference, arena), runs(claim, arena));
+        return lab_arena_printf(arena, "No difference%s in %s between %s and %s (%s)",
+                                lab_claim_larger(claim->bound, arena), claim->quantity,
+                                lab_claim_within(subject, arena),
+                                lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
         if (claim->n <= 2) /* so few runs say it themselves */
             next = "";
@@ -358,7 +363,7 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
     if (claim->difference)
         return short_difference(claim, arena);
     if (claim->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, "within ±%s%%", rounded_up(claim->bound, arena));
+        return lab_arena_printf(arena, "within ±%s%%", percent(rounded_up(claim->bound), arena));
     const char *open = claim->verdict == LAB_CLAIM_YES       ? ""
                        : isnan(claim->low) && !claim->reason ? runs(claim, arena)
                                                              : "inconclusive";

@@ -97,6 +97,9 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
+/* " larger than 0.8%", behind "no difference": rounded up, since it has to hold; "" of 0. */
+const char *lab_claim_larger(double bound, struct lab_arena *arena);
+
 /* Takes the interval away, and so the verdict: the runs don't repeat each other. */
 void lab_claim_withhold(struct lab_claim *claim, const char *reason);
 

@@ -64,8 +64,8 @@ static const char *range_words(const struct metrics_metric *metric, struct lab_a
 static const char *lead_words(const struct metrics_metric *metric, struct lab_arena *arena) {
     const struct lab_claim *lead = &metric->lead;
     if (lead->verdict == LAB_CLAIM_NO)
-        return lab_arena_printf(arena, " No difference larger than %.1f%% between %s and %s.",
-                                lab_words_bound_percent(lead->bound), lead->subject,
+        return lab_arena_printf(arena, " No difference%s between %s and %s.",
+                                lab_claim_larger(lead->bound, arena), lead->subject,
                                 lead->reference);
     return "";
 }
@@ -146,9 +146,8 @@ const char *metrics_answer(const struct metrics_metric *metric,
         bound = fmax(bound, metric->values[i].change.bound); /* fmax passes NaN over */
     }
     if (same == metric->compared - 1)
-        return lab_arena_printf(arena,
-                                "No difference larger than %.1f%% in %s between %s settings.",
-                                lab_words_bound_percent(bound), metric->quantity,
+        return lab_arena_printf(arena, "No difference%s in %s between %s settings.",
+                                lab_claim_larger(bound, arena), metric->quantity,
                                 settings_words(metric->compared, arena));
     return range_words(metric, arena);
 }

@@ -272,8 +272,8 @@ static void add_split(const struct lab_gangs *gangs, struct lab_arena *arena,
         join = ", ";
     }
     if (from < gangs->model_count)
-        lab_str_printf(text, "%s difference larger than %.1f%% from %s up", *join ? "; no" : "No",
-                       lab_words_bound_percent(bound), gangs->models[from].model);
+        lab_str_printf(text, "%s difference%s from %s up", *join ? "; no" : "No",
+                       lab_claim_larger(bound, arena), gangs->models[from].model);
     if (*join || from < gangs->model_count)
         lab_str_add(text, ". ");
 }

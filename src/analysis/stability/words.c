@@ -154,8 +154,8 @@ const char *stability_answer(const struct stability *made) {
                          repeats_words(made), made->points > 1 ? "per point" : "in all");
     const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        lab_str_printf(&text, "No drift larger than %.1f%% from start to end of a run%s %s.",
-                       lab_words_bound_percent(made->drift.bound),
+        lab_str_printf(&text, "No drift%s from start to end of a run%s %s.",
+                       lab_claim_larger(made->drift.bound, made->arena),
                        made->points > 1
                            ? lab_arena_printf(made->arena, ", mean of %d points", made->points)
                            : "",

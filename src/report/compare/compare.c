@@ -215,9 +215,8 @@ static void add_left_out(const struct showing *showing, int set) {
         lab_doc_text(showing->doc, LAB_DOC_FAINT, "%d more points.%s", others,
                      showing->report->hint);
     if (same)
-        lab_doc_text(showing->doc, LAB_DOC_FAINT,
-                     "%d points: same, no difference larger than %.1f%%.%s", same,
-                     ceil(1000 * bound - 1e-9) / 10, showing->report->hint);
+        lab_doc_text(showing->doc, LAB_DOC_FAINT, "%d points: same, no difference%s.%s", same,
+                     lab_claim_larger(bound, showing->arena), showing->report->hint);
 }
 
 static void add_alone(const struct showing *showing, const struct lab_comparison *comparison,
