@@ -248,7 +248,7 @@ void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest
     study_add_shared(digest, &shared);
     study_add_measured(digest, &measured);
     lab_doc_lines_title(doc, "Condition");
-    lab_doc_line(doc, "Study", "%s", study->option ? study->option : "");
+    lab_doc_line(doc, "Study", "%s", lab_study_info_title(study));
     lab_doc_line(doc, "Command", "%s", study->command ? study->command : "");
     lab_doc_line(doc, "Points", "%s", points.text);
     lab_doc_line(doc, "All points", "%s", shared.text);

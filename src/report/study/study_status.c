@@ -292,7 +292,7 @@ void lab_report_add_studies(struct lab_doc *doc, const struct lab_study_info *st
             total += counts[k];
         lab_str_add_clock(&started, studies[i].created_wall_ns, LAB_STR_DATE);
         add_state(&studies[i], counts, &state);
-        lab_doc_cell(doc, "%s", studies[i].option);
+        lab_doc_cell(doc, "%s", lab_study_info_title(&studies[i]));
         lab_doc_cell(doc, "%s", started.text);
         lab_doc_cell(doc, "%d/%d", counts[LAB_RUN_DONE] + counts[LAB_RUN_FAILED], total);
         lab_doc_cell(doc, "%s", state.text);
