@@ -22,7 +22,7 @@ matrix() { # NAME KEYS…
 }
 matrix one '+experiment.matrix={lr: [50, 25], optimizer: [adam]}'
 expect_out '^one \(test_matrix\): 2 of 2 runs succeeded$'
-expect_out '^final_loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
+expect_out '^loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
 expect_out '^ +lr=25 +0.25 +-50.0%, 1 run each +[0-9.]+ [mµ]?s '
 expect_out '^ +lr=25 +0.25 '
 expect_err '^\[2/2\] lr=[25]+[05]: [0-9.]+ (million )?steps/s \('
@@ -49,7 +49,7 @@ expect_out '^gpu0_numa0_lr25,0,loss,,6.25,[0-9]+,1,[0-9]\.[0-9]+$'
 # repeats give a verdict and a line to paste; several studies are analysed at once
 first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
-expect_out '^lr=25: 50.0% lower final_loss than lr=50'
+expect_out '^lr=25: 50.0% lower loss than lr=50'
 grep -Fq "$work/train 25 0" "$folder/report/report.md" || fail "$what: no line to paste"
 run analyze metrics "$first" "$folder" objective=LOSS
 expect_status 0

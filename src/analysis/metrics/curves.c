@@ -181,7 +181,7 @@ static void add_setting(struct lab_chart_panel *panel, const struct metrics_valu
 
 /* --- one metric --- */
 
-static bool has_curve(const struct metrics_metric *metric) {
+bool metrics_has_curve(const struct metrics_metric *metric) {
     const struct lab_study_run *run;
     for (int i = 0; i < metric->drawn; i++)
         if (longest_curve(&metric->values[i].setting->point, metric, &run))
@@ -388,7 +388,7 @@ static void add_grid(struct lab_analysis_result *result, const struct metrics_me
     struct drawing all = {.limit = NAN};
     for (int i = 0; i < count && chart.panel_count < PANELS_MOST; i++) {
         const struct metrics_metric *metric = &metrics[i];
-        if ((metric == leading && !over_time) || !has_curve(metric) ||
+        if ((metric == leading && !over_time) || !metrics_has_curve(metric) ||
             (over_time ? some_run(metric, lacks_times) : !is_stepped(metric)))
             continue;
         struct metrics_metric *sorted = lab_arena_alloc(arena, 1, sizeof *sorted);
@@ -405,9 +405,9 @@ static void add_grid(struct lab_analysis_result *result, const struct metrics_me
 
 void metrics_add_curves(struct lab_analysis_result *result, const struct metrics_metric *metrics,
                         int count, int objective, bool simulated, struct lab_arena *arena) {
-    int lead = objective >= 0 && has_curve(&metrics[objective]) ? objective : -1;
+    int lead = objective >= 0 && metrics_has_curve(&metrics[objective]) ? objective : -1;
     for (int i = 0; i < count && lead < 0; i++)
-        if (has_curve(&metrics[i]))
+        if (metrics_has_curve(&metrics[i]))
             lead = i;
     if (lead < 0)
         return;

@@ -92,8 +92,8 @@ double metrics_compared_value(const struct lab_study_run *run, const struct metr
 void metrics_align(struct metrics_metric *metric, bool at_end, struct lab_arena *arena);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
- * NULL = that which differs, then which most settings and runs reported, then by its name.
- * -1 = none. */
+ * NULL = that which differs, then which most settings and runs reported, then by its name; "loss"
+ * before "final_loss" where it has a curve. -1 = none. */
 int metrics_objective(struct metrics_metric *metrics, int count,
                       const struct metrics_settings *settings, const char *asked);
 int metrics_refuse_objective(const struct metrics_metric *metrics, int count, const char *asked,
@@ -194,6 +194,8 @@ struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,
 double metrics_memory_most(const struct lab_study_run *run, bool of_gpu);
 double metrics_memory_all(const struct lab_study_run *run, bool of_gpu);
 
+/* Whether some run has two values of it. */
+bool metrics_has_curve(const struct metrics_metric *metric);
 /* Over steps and over time; nothing where no metric has two values. */
 void metrics_add_curves(struct lab_analysis_result *result, const struct metrics_metric *metrics,
                         int count, int objective, bool simulated, struct lab_arena *arena);

@@ -6,13 +6,35 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 /* Small = first, in the order of the keys: whether it differs between runs, whether it compares
  * settings at all, quality before rates, then by how many settings and runs reported it, then by
- * its name. */
+ * its name; a curve before the value that sums it up. */
 struct rank {
-    int keys[6];
+    int keys[7];
 };
+
+/* "loss" of "final_loss" and "best_loss"; NULL = the name is none of these. */
+static const char *curve_name(const char *name) {
+    static const char *const words[] = {"final_", "best_", "last_"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncasecmp(name, words[i], strlen(words[i])) == 0)
+            return name + strlen(words[i]);
+    return NULL;
+}
+
+/* The metric that this one sums up, where as many runs have its curve: settings of different
+ * lengths can be compared along a curve. NULL = there is none. */
+static const struct metrics_metric *find_curve(const struct metrics_metric *metric,
+                                               const struct metrics_metric *metrics, int count) {
+    const char *name = curve_name(metric->name);
+    for (int i = 0; name && i < count; i++)
+        if (strcasecmp(metrics[i].name, name) == 0 && metrics[i].reported >= metric->reported &&
+            metrics_has_curve(&metrics[i]))
+            return &metrics[i];
+    return NULL;
+}
 
 /* The same value in all of several runs, such as one that a checkpoint had. */
 static bool is_constant(const struct metrics_metric *metric,
@@ -32,11 +54,14 @@ static bool is_constant(const struct metrics_metric *metric,
 }
 
 static struct rank rank_of(const struct metrics_metric *metric,
+                           const struct metrics_metric *metrics, int count,
                            const struct metrics_settings *settings) {
     int several = settings->count < 2 ? settings->count : 2;
+    const struct metrics_metric *curve = find_curve(metric, metrics, count),
+                                *named = curve ? curve : metric;
     return (struct rank){{is_constant(metric, settings), metric->reported_by < several,
                           metric->rate, -metric->reported_by, -metric->reported,
-                          lab_metric_name_place(metric->name, metric->unit)}};
+                          lab_metric_name_place(named->name, named->unit), curve != NULL}};
 }
 
 static bool is_before(struct rank a, struct rank b) {
@@ -60,8 +85,8 @@ int metrics_objective(struct metrics_metric *metrics, int count,
             return i;
         }
         if (!asked && metrics[i].better != LAB_DIRECTION_NONE &&
-            (best < 0 ||
-             is_before(rank_of(&metrics[i], settings), rank_of(&metrics[best], settings))))
+            (best < 0 || is_before(rank_of(&metrics[i], metrics, count, settings),
+                                   rank_of(&metrics[best], metrics, count, settings))))
             best = i;
     }
     return best;
