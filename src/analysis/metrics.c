@@ -49,6 +49,9 @@ static const struct lab_field value_fields[] = {
     LAB_FIELD(struct metrics_value, cell, "mean", NULL, LAB_UNIT_NUMBER, .with_interval = true),
     LAB_FIELD(struct metrics_value, text, NULL, "Value", LAB_UNIT_FIGURE),
     LAB_FIELD(struct metrics_value, at_text, NULL, "At a common step", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct metrics_value, best, "best", NULL, LAB_UNIT_NUMBER, .with_interval = true),
+    LAB_FIELD(struct metrics_value, best_step, "best_step", NULL, LAB_UNIT_NUMBER),
+    LAB_FIELD(struct metrics_value, best_text, NULL, "Best (step)", LAB_UNIT_FIGURE),
     LAB_FIELD(struct metrics_value, runs, "runs", "Runs", LAB_UNIT_COUNT),
     LAB_FIELD(struct metrics_value, change, "change", "Change", LAB_UNIT_CHANGE),
 };
@@ -139,6 +142,7 @@ static struct metrics_value describe(const struct metrics_setting *setting, bool
     made.text = metrics_cell_text(&made.cell, LAB_UNIT_NUMBER, arena);
     made.value = made.cell.value;
     describe_last(metric, of_gpu, &made, arena);
+    metrics_describe_best(setting, metric, &made, arena);
     return made;
 }
 

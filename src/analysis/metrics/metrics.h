@@ -54,6 +54,9 @@ struct metrics_value { /* of one setting */
     const char *text;         /* the same for people */
     const char *at_text;      /* at the step that settings are compared at; NULL = at their ends */
     double value;             /* the mean that they are ordered by */
+    struct lab_doc_cell best; /* mean of its runs' best values; NaN = no direction is better */
+    double best_step;         /* the median of where these were */
+    const char *best_text;    /* "0.52 (40)": with that step */
     /* for programs: the median of last values with its interval, and of the memory */
     double last, low, high, memory_mib;
     int runs;                /* that have a value */
@@ -88,6 +91,14 @@ double metrics_run_value(const struct lab_study_run *run, const struct metrics_m
 
 /* The same at the step that settings are compared at; of a run that ended before, its last. */
 double metrics_compared_value(const struct lab_study_run *run, const struct metrics_metric *metric);
+/* The best value of the run, of all ranks the mean; `ret_step`: where the first rank has it. NaN =
+ * unknown: of a rate, or where no direction is better. */
+double metrics_run_best(const struct lab_study_run *run, const struct metrics_metric *metric,
+                        double *ret_step);
+/* The same of a setting: mean, step and words. */
+void metrics_describe_best(const struct metrics_setting *setting,
+                           const struct metrics_metric *metric, struct metrics_value *made,
+                           struct lab_arena *arena);
 /* Sets where they are compared; `at_end`: at their ends, whichever these are. */
 void metrics_align(struct metrics_metric *metric, bool at_end, struct lab_arena *arena);
 

@@ -59,6 +59,46 @@ static double run_compared(const struct lab_study_run *run, const void *context)
     return context ? metrics_compared_value(run, context) : (double)NAN;
 }
 
+/* --- the best value --- */
+
+double metrics_run_best(const struct lab_study_run *run, const struct metrics_metric *metric,
+                        double *ret_step) {
+    bool high = metric->better == LAB_DIRECTION_HIGHER;
+    double sum = 0;
+    int count = 0;
+    *ret_step = NAN;
+    for (int i = 0; i < run->metric_count && !metric->rate && metric->better != LAB_DIRECTION_NONE;
+         i++) {
+        const struct lab_curve *curve = &run->metrics[i].curve;
+        if (!lab_str_equal(run->metrics[i].name, metric->name) || curve->finite == 0)
+            continue;
+        *ret_step = count ? *ret_step : high ? curve->step_most : curve->step_least;
+        sum += high ? curve->most : curve->least;
+        count++;
+    }
+    return count ? sum / count : (double)NAN;
+}
+
+void metrics_describe_best(const struct metrics_setting *setting,
+                           const struct metrics_metric *metric, struct metrics_value *made,
+                           struct lab_arena *arena) {
+    size_t count = (size_t)setting->point.count, known = 0;
+    double *values = lab_arena_alloc(arena, count, sizeof *values),
+           *steps = lab_arena_alloc(arena, count, sizeof *steps);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = metrics_run_best(setting->point.runs[i], metric, &steps[known]);
+        known += !isnan(steps[known]);
+    }
+    made->best = metrics_cell(values, (int)count, arena);
+    LAB_SORT_NUMBERS(steps, known);
+    made->best_step = known ? steps[(known - 1) / 2] : (double)NAN;
+    made->best_text = metrics_cell_brief(&made->best, LAB_UNIT_NUMBER, arena);
+    if (made->best_text && known)
+        made->best_text = lab_arena_printf(arena, "%s (%.6g)", made->best_text, made->best_step);
+}
+
+/* --- balance --- */
+
 /* The coefficient of variation of the memory of GPUs in use, with the population's deviation. */
 static double run_balance(const struct lab_study_run *run, const void *context) {
     (void)context;
@@ -174,15 +214,25 @@ static void add_runs(struct lab_doc_cell *cells, const struct metrics_metric *ob
                                  : lab_arena_printf(arena, "%d", known));
 }
 
-/* Behind the setting; the objective's change goes between its two and the others. */
+/* Behind the setting; the objective's change and best value go between its two and the others. */
 static int column_of(int figure) {
-    return 1 + 2 * figure + (figure > 1);
+    return 1 + 2 * figure + (figure > 1 ? 4 : 0);
+}
+
+static void add_best(struct lab_doc_cell *cells, const struct metrics_metric *objective,
+                     const struct metrics_setting *setting, struct lab_arena *arena) {
+    struct metrics_value made = {.best = lab_cell_figure(NAN), .best_step = NAN};
+    if (objective)
+        metrics_describe_best(setting, objective, &made, arena);
+    cells[0] = made.best;
+    cells[1] = lab_cell_figure(made.best_step);
+    cells[2] = lab_cell_text(made.best_text);
 }
 
 void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_settings *settings,
                          const struct metrics_metric *metrics, int count, int chosen,
                          struct lab_arena *arena) {
-    enum { FIGURES = 8, CHANGE = 5, RUNS = 2 * FIGURES + 2, COLUMNS = RUNS + 3 };
+    enum { FIGURES = 8, CHANGE = 5, BEST = 6, RUNS = 2 * FIGURES + 5, COLUMNS = RUNS + 3 };
     const struct metrics_metric *objective = chosen < 0 ? NULL : &metrics[chosen],
                                 *rate = find_rate(metrics, count);
     bool gain = objective && metrics_gains_from_start(objective),
@@ -222,6 +272,11 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
     }
     columns[CHANGE] =
         (struct lab_doc_column){"change", "Change", LAB_UNIT_FIGURE, .optional = true};
+    columns[BEST] =
+        (struct lab_doc_column){"objective_best", NULL, LAB_UNIT_NUMBER, .with_interval = true};
+    columns[BEST + 1] = (struct lab_doc_column){"best_step", NULL, LAB_UNIT_NUMBER};
+    columns[BEST + 2] =
+        (struct lab_doc_column){NULL, "Best (step)", LAB_UNIT_FIGURE, .optional = true};
     columns[RUNS] = (struct lab_doc_column){"runs", NULL, LAB_UNIT_COUNT};
     columns[RUNS + 1] = (struct lab_doc_column){"diverged", NULL, LAB_UNIT_COUNT};
     columns[RUNS + 2] = (struct lab_doc_column){NULL, "Runs", LAB_UNIT_FIGURE};
@@ -237,6 +292,7 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
         if (objective && !cells[2].text && metrics_lost(order[i], objective))
             cells[2] = lab_cell_text("diverged");
         cells[CHANGE] = lab_cell_text(change_text(objective, order[i], arena));
+        add_best(&cells[BEST], objective, order[i], arena);
         add_runs(&cells[RUNS], objective, order[i], arena);
         lab_analysis_add_row(table, cells, COLUMNS, arena);
     }

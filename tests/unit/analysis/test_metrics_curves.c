@@ -28,6 +28,31 @@ LAB_TEST(epochs_are_an_axis) {
     assert_string_equal(g->result.charts[0].title, "loss over steps");
 }
 
+/* Given a curve and the value that it ends with, then settings of different lengths are compared
+ * along the curve; the best value has its step. */
+LAB_TEST(a_curve_decides_before_its_final_value) {
+    struct given *g = *state;
+    for (int i = 0; i < 2; i++) { /* the longer one ends lower, and is higher at step 10 */
+        struct lab_study_run *run = add_curve(g, i ? "sgd" : "adam", 0, i ? 0.4 : 0.5, i ? 20 : 10);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+        said[0] = (struct lab_study_metric){"final_loss", "", -1, i ? 0.4 : 0.5};
+        lab_curve_add(&said[0].curve, i ? 20 : 10, 30, said[0].value, &g->study.arena);
+        said[1] = run->metrics[0];
+        if (i) /* it overfits */
+            lab_curve_add(&said[1].curve, 21, 31, 0.45, &g->study.arena);
+        run->metrics = said;
+        run->metric_count = 2;
+    }
+    analyse(g);
+    assert_contains(g->result.answer, "loss at step 10 from 0.5 (adam) to 0.7 (sgd)");
+    assert_contains(g->result.by_point, "They are compared at step 10");
+    const struct lab_doc_table *table = &g->result.parts[0].tables[0];
+    assert_string_equal(table->columns[7].key, "best_step");
+    assert_string_equal(table->cells[8].text, "0.5 (10)");
+    assert_string_equal(table->cells[table->column_count + 8].text, "0.4 (20)");
+    assert_float_equal(table->cells[table->column_count + 6].value, 0.4, 0);
+}
+
 /* Given repeats whose steps differ, then the line is their mean and the band their range. */
 LAB_TEST(curves_have_a_mean_and_a_band) {
     struct given *g = *state;
