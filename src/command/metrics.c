@@ -84,14 +84,14 @@ static void add_warning(struct lab_doc *doc, int count, const char *first, const
 }
 
 static void add_warnings(struct lab_doc *doc, const struct lab_reread *reread) {
-    int missing = 0, cut = 0, capped = 0, none = 0, split = 0;
-    const char *first[5] = {0};
+    int missing = 0, cut = 0, capped = 0, none = 0, split = 0, clipped = 0;
+    const char *first[6] = {0};
     for (int i = reread->run_count - 1; i >= 0; i--) {
         const struct lab_reread_run *run = &reread->runs[i];
-        bool facts[] = {run->missing, run->cut, run->capped, !run->missing && !run->values,
-                        run->split};
-        int *counts[] = {&missing, &cut, &capped, &none, &split};
-        for (int k = 0; k < 5; k++)
+        bool facts[] = {run->missing, run->cut,    run->capped, !run->missing && !run->values,
+                        run->split,   run->clipped};
+        int *counts[] = {&missing, &cut, &capped, &none, &split, &clipped};
+        for (int k = 0; k < 6; k++)
             if (facts[k]) {
                 *counts[k] += 1;
                 first[k] = run->id;
@@ -102,6 +102,7 @@ static void add_warnings(struct lab_doc *doc, const struct lab_reread *reread) {
     add_warning(doc, capped, first[2], "only the first 1,000,000 values are kept");
     add_warning(doc, none, first[3], "no metric in the log");
     add_warning(doc, split, first[4], "lines of several ranks ran together; they were split");
+    add_warning(doc, clipped, first[5], "lines were too long, or had too many numbers, to be read");
     if (reread->unmatched)
         lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "the pattern '%s' reads no line",
                      reread->unmatched);

@@ -154,6 +154,7 @@ static int read_logs(struct rereading *all, const struct log_file *files, int co
         all->matched |= log.matched;
         all->now->cut |= log.cut;
         all->now->split |= log.split > 0;
+        all->now->clipped |= log.clipped > 0;
     }
     return 0;
 }

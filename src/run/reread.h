@@ -32,6 +32,7 @@ struct lab_reread_run {
     bool cut;                       /* the log doesn't hold all that was printed */
     bool capped;                    /* more values than are kept of a run */
     bool split;                     /* lines of several ranks ran together */
+    bool clipped;                   /* lines were too long to be read whole */
 };
 
 struct lab_reread {

@@ -44,7 +44,7 @@ static void count_steps(struct worker_program *program, const struct lab_reporte
     int64_t time_ns = metric->time_ns;
     if (isnan(step))
         return;
-    if (!program->name[0] || (program->by_epoch && !metric->by_epoch) ||
+    if (!program->name[0] || (program->by_epoch && !metric->by_epoch && !is_pace(metric->name)) ||
         (!program->by_epoch && metric->by_epoch && is_pace(program->name))) {
         snprintf(program->name, sizeof program->name, "%s", metric->name);
         program->first_step = INFINITY;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/subprocess.h"
 #include "machine/machine.h"
-#include "workload/command/command.h"
+#include "workload/command/form.h"
 
 #include <ctype.h>
 #include <signal.h>
@@ -185,7 +185,7 @@ struct command_state {
     struct command_batch batch;
     int64_t output_ns, handed_ns;            /* when output came last, and metrics were handed on */
     struct command_suggestions *suggestions; /* NULL = none are wanted */
-    bool noticed, warned;
+    bool noticed, warned, clipped;
     int64_t start_ns;
     char last[2][COMMAND_LAST_MAX + 1];
     struct command_errors errors;
@@ -368,6 +368,19 @@ static void warn_split(struct command_state *state) {
     state->warned |= split > 0;
 }
 
+static void warn_clipped(struct command_state *state, int64_t longer) {
+    int64_t clipped = longer + state->reading.full;
+    if (clipped > 0 && !state->clipped && state->sink.warning)
+        state->sink.warning(
+            state->sink.state,
+            lab_arena_printf(&state->arena,
+                             "%lld line%s too long, or had too many numbers, to be read whole (%d "
+                             "KiB, %d numbers)",
+                             (long long)clipped, clipped == 1 ? " was" : "s were",
+                             COMMAND_LINE_MAX / 1024, COMMAND_FORM_MAX));
+    state->clipped |= clipped > 0;
+}
+
 static bool on_stopped(void *opaque) {
     struct command_state *state = opaque;
     int64_t now_ns = lab_clock_now(lab_clock_system());
@@ -427,8 +440,8 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     state->start_ns = lab_clock_now(lab_clock_system());
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
     lab_affinity_guard_end(&state->guard);
-    command_lines_end(&state->lines[0], on_out_line, state);
-    command_lines_end(&state->lines[1], on_err_line, state);
+    int64_t longer = command_lines_end(&state->lines[0], on_out_line, state) +
+                     command_lines_end(&state->lines[1], on_err_line, state);
     hand_on(state);
     if (outcome == 0 && state->sink.held)
         state->sink.held(state->sink.state, result.held_ns, result.duration_ns);
@@ -437,6 +450,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     suggest(state, state->sink.warning);
     state->suggestions = NULL; /* once is enough */
     warn_split(state);
+    warn_clipped(state, longer);
     *record = (struct lab_iteration){.start_ns = result.start_ns,
                                      .end_ns = result.start_ns + result.duration_ns};
     return 0;

@@ -18,7 +18,8 @@ struct program {
 
 static void on_figure(void *state, const struct command_value *value) {
     int *count = state;
-    if (!*value->name || ++*count > 1000 || value->rank < -1 || value->rank >= COMMAND_RANKS_MAX)
+    if (!*value->name || ++*count > COMMAND_LINE_MAX || value->rank < -1 ||
+        value->rank >= COMMAND_RANKS_MAX)
         abort();
 }
 

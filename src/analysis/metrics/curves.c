@@ -227,11 +227,17 @@ static bool goes_back(const struct lab_curve *curve) {
     return known && !curve->stepped;
 }
 
-static bool run_is_by_epoch(const struct lab_study_run *run) {
-    for (int i = 0; i < run->metric_count; i++)
-        if (lab_curve_is_epoch_axis(run->metrics[i].name, &run->metrics[i].curve))
-            return true;
-    return false;
+/* Steps of a bar go on beyond the epochs that other values have. */
+static bool run_is_by_epoch(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    double epochs = NAN, steps = NAN;
+    for (int i = 0; i < run->metric_count; i++) {
+        const struct lab_curve *curve = &run->metrics[i].curve;
+        if (lab_curve_is_epoch_axis(run->metrics[i].name, curve))
+            epochs = fmax(epochs, curve->most);
+        if (is_of(&run->metrics[i], metric))
+            steps = fmax(steps, curve->last_step);
+    }
+    return steps <= epochs;
 }
 
 /* Whether all of its runs count epochs alone. */
@@ -239,7 +245,7 @@ static bool is_by_epoch(const struct metrics_metric *metric) {
     for (int v = 0; v < metric->drawn; v++) {
         const struct lab_study_point *point = &metric->values[v].setting->point;
         for (int r = 0; r < point->count; r++)
-            if (has_curve_of(point->runs[r], metric) && !run_is_by_epoch(point->runs[r]))
+            if (has_curve_of(point->runs[r], metric) && !run_is_by_epoch(point->runs[r], metric))
                 return false;
     }
     return true;

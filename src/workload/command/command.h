@@ -138,8 +138,10 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     struct command_table *table;    /* that it prints; NULL = none yet */
     struct command_cells *cells;    /* of a table that has begun; NULL = none has */
     struct command_names *names;    /* of its values; NULL = none yet */
+    struct command_draft *draft;    /* of the line that is being read; NULL = none was */
     uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
     int64_t split;                  /* lines of several ranks that ran together */
+    int64_t full;                   /* lines with more numbers than are read */
     size_t label_bytes;             /* of srun's labels; 0 = none was seen */
 };
 
@@ -275,14 +277,16 @@ const char *command_suggestions_text(const struct command_suggestions *all,
 struct command_lines { /* zeroed = empty */
     char *text;
     size_t length, capacity;
+    bool over;      /* the line that is kept is longer */
+    int64_t longer; /* lines that were longer than COMMAND_LINE_MAX */
 };
 
 /*
  * Cuts a stream into lines, at \n and \r, calls `line` for each that isn't empty, without escape
  * sequences of terminals; what comes behind COMMAND_LINE_MAX bytes is dropped. Ending hands over a
- * last line without its end, and releases.
+ * last line without its end, releases, and returns how many lines were longer.
  */
 void command_lines_add(struct command_lines *lines, const char *bytes, size_t length,
                        void (*line)(void *state, const char *text, size_t length), void *state);
-void command_lines_end(struct command_lines *lines,
-                       void (*line)(void *state, const char *text, size_t length), void *state);
+int64_t command_lines_end(struct command_lines *lines,
+                          void (*line)(void *state, const char *text, size_t length), void *state);

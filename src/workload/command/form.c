@@ -19,6 +19,7 @@
 void command_draft_begin(struct command_draft *draft, enum command_groups groups) {
     draft->form = (struct command_form){.fields = draft->fields};
     draft->number_count = 0;
+    draft->full = false;
     draft->lasting = true;
     draft->groups = groups;
     draft->length = 0;
@@ -27,6 +28,7 @@ void command_draft_begin(struct command_draft *draft, enum command_groups groups
 int command_draft_number(struct command_draft *draft, size_t start, size_t end, double value) {
     int index = draft->number_count;
     if (index == COMMAND_FORM_MAX) {
+        draft->full = true;
         draft->lasting = false;
         return -1;
     }
@@ -38,13 +40,27 @@ int command_draft_number(struct command_draft *draft, size_t start, size_t end, 
 
 bool command_draft_add(struct command_draft *draft, const struct command_field *field) {
     size_t length = strlen(field->name) + 1;
-    if (draft->form.count == COMMAND_FIELDS_MAX || length > sizeof draft->names - draft->length)
+    if (draft->form.count == COMMAND_FIELDS_MAX || length > sizeof draft->names - draft->length) {
+        draft->full = true;
         return false;
+    }
     struct command_field *added = &draft->fields[draft->form.count++];
     *added = *field;
     added->name = memcpy(draft->names + draft->length, field->name, length);
     draft->length += length;
     return true;
+}
+
+void command_draft_lengthen(struct command_draft *draft, struct command_field *field,
+                            const char *ending) {
+    size_t length = strlen(field->name), more = strlen(ending) + 1;
+    if (length + more > sizeof draft->names - draft->length)
+        return;
+    char *name = draft->names + draft->length;
+    memcpy(name, field->name, length);
+    memcpy(name + length, ending, more);
+    field->name = name;
+    draft->length += length + more;
 }
 
 /* --- what a line of a form says --- */
@@ -164,7 +180,9 @@ static bool apply_printed(const struct command_form *form, const double *numbers
         return false;
     struct command_progress *progress = command_reading_of(reading, -1);
     bool any = false, by_epoch, counted = count(form, numbers, progress);
-    double step = command_progress_step(progress, &by_epoch);
+    struct command_progress of_bar = *progress; /* an object's epochs are no steps of a bar */
+    of_bar.has_given &= !form->bar;
+    double step = command_progress_step(&of_bar, &by_epoch);
     for (int i = 0; i < form->count && found; i++) {
         const struct command_field *field = &form->fields[i];
         struct command_value value = {field->name, field->unit,   number_of(field, numbers),

@@ -6,8 +6,8 @@
 
 #include "workload/command/command.h"
 
-#define COMMAND_FIELDS_MAX 256
-#define COMMAND_FORM_MAX   512 /* numbers of a line */
+#define COMMAND_FIELDS_MAX 4096
+#define COMMAND_FORM_MAX   4096 /* numbers of a line */
 
 enum { /* what a number is */
        COMMAND_IS_EPOCH = 1,
@@ -46,10 +46,11 @@ struct command_draft { /* a form while it is made, with the line that it is made
         uint32_t start, end;
     } places[COMMAND_FORM_MAX]; /* of the numbers, in order */
     int number_count;
+    bool full;    /* it has more fields than there is room for */
     bool lasting; /* another line with the same text between its numbers means the same */
     enum command_groups groups; /* in which its numbers are read */
     size_t length;              /* of `names` */
-    char names[COMMAND_FIELDS_MAX * 128];
+    char names[COMMAND_FIELDS_MAX * 64];
 };
 
 void command_draft_begin(struct command_draft *draft, enum command_groups groups);
@@ -57,6 +58,9 @@ void command_draft_begin(struct command_draft *draft, enum command_groups groups
 int command_draft_number(struct command_draft *draft, size_t start, size_t end, double value);
 /* The name is copied; false = there are too many. */
 bool command_draft_add(struct command_draft *draft, const struct command_field *field);
+/* The field's name with an ending; what it was where there is no room. */
+void command_draft_lengthen(struct command_draft *draft, struct command_field *field,
+                            const char *ending);
 
 /* Whether the line has values or counts steps or epochs. `found` NULL: it only counts. */
 bool command_form_apply(const struct command_form *form, const double *numbers,
@@ -74,7 +78,9 @@ bool command_coco_line(struct command_draft *draft, const char *text, size_t len
 
 /* Whether the line is the head of a table, which is kept in `*table`: "epoch  train_loss  time". */
 bool command_table_head(struct command_table **table, const char *text, size_t length);
-/* Whether the line is a row of it. */
+/* Whether the line begins as a row of it does. */
+bool command_table_may_be_row(const struct command_table *table, const char *text, size_t length);
+/* Whether the line is one. */
 bool command_table_row(const struct command_table *table, struct command_draft *draft,
                        const char *text, size_t length);
 
@@ -82,8 +88,12 @@ bool command_table_row(const struct command_table *table, struct command_draft *
 bool command_cells_line(struct command_reading *reading, const char *text, size_t length,
                         command_found *found, void *state);
 
-/* One spelling and one unit for all values of a name. */
-void command_names_settle(struct command_names **names, struct command_draft *draft);
+/*
+ * One spelling and one unit for all values of a name; of a name that an object has twice, in either
+ * case, the last value. What is printed for steps and for epochs are two: "loss", "loss_epoch".
+ * Whether forms that were kept before hold no longer.
+ */
+bool command_names_settle(struct command_names **names, struct command_draft *draft);
 
 /* --- those that are kept --- */
 

@@ -70,7 +70,8 @@ static void count_attempt(void *opaque, const char *text, size_t length) {
 
 /* Hands each chunk of the file to the lines. */
 static int read_lines(const char *path, void (*line)(void *state, const char *text, size_t length),
-                      void *state, const bool *failed, int64_t *ret_bytes, struct lab_err *err) {
+                      void *state, const bool *failed, struct lab_program_log *ret_log,
+                      struct lab_err *err) {
     LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't read %s", path);
@@ -83,10 +84,10 @@ static int read_lines(const char *path, void (*line)(void *state, const char *te
         if (got < 0)
             break;
         command_lines_add(&lines, chunk, (size_t)got, line, state);
-        *ret_bytes += got;
+        ret_log->bytes += got;
     }
     int why = got < 0 ? errno : 0;
-    command_lines_end(&lines, line, state);
+    ret_log->clipped += command_lines_end(&lines, line, state);
     return why ? lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "can't read %s", path) : 0;
 }
 
@@ -96,16 +97,17 @@ int lab_program_log_read(const char *path, const struct lab_value *settings, boo
     LAB_AUTO(arena, arena);
     struct log_reader log = {.found = found, .state = state};
     const bool never = false;
-    int64_t ignored = 0;
+    struct lab_program_log ignored = {0};
     if (command_reader_make(settings, &arena, &log.reader, err) < 0 ||
         (several && read_lines(path, count_attempt, &log.attempts_left, &never, &ignored, err) < 0))
         return -1;
     command_batch_init(&log.batch);
-    int result = read_lines(path, on_line, &log, &log.failed, &log.log.bytes, err);
+    int result = read_lines(path, on_line, &log, &log.failed, &log.log, err);
     hand_on(&log);
     command_batch_release(&log.batch);
     log.log.matched = log.reading.matched;
     log.log.split = log.reading.split;
+    log.log.clipped += log.reading.full;
     command_reading_release(&log.reading);
     if (result == 0 && !log.failed)
         *ret_log = log.log;

@@ -121,6 +121,7 @@ void command_reading_release(struct command_reading *reading) {
     lab_mem_free(reading->table);
     lab_mem_free(reading->cells);
     command_names_release(reading->names);
+    lab_mem_free(reading->draft);
     *reading = (struct command_reading){0};
 }
 
@@ -185,31 +186,49 @@ struct line { /* that is being read */
     bool object, printed, table; /* what it may be */
 };
 
-/* That of its table, or one that was met before; NULL = there is none. */
+static void drop_forms(struct command_reading *reading) {
+    command_forms_release(reading->forms);
+    reading->forms = NULL;
+}
+
+static void settle(struct command_reading *reading) {
+    reading->full += reading->draft->full;
+    if (command_names_settle(&reading->names, reading->draft))
+        drop_forms(reading);
+}
+
+/* One that was met before, or that of its table; NULL = there is none. */
 static const struct command_form *find_form(struct command_reading *reading,
-                                            const struct line *line, struct command_draft *draft) {
-    if (line->table && command_table_row(reading->table, draft, line->text, line->length)) {
-        command_names_settle(&reading->names, draft);
-        return &draft->form;
-    }
-    return line->object || line->printed
-               ? command_forms_find(reading->forms, line->text, line->length, draft->numbers)
-               : NULL;
+                                            const struct line *line) {
+    struct command_draft *draft = reading->draft;
+    bool row = line->table && command_table_may_be_row(reading->table, line->text, line->length);
+    const struct command_form *form =
+        line->object || line->printed || row
+            ? command_forms_find(reading->forms, line->text, line->length, draft->numbers)
+            : NULL;
+    if (form || !row || !command_table_row(reading->table, draft, line->text, line->length))
+        return form;
+    settle(reading);
+    command_forms_keep(&reading->forms, draft, line->text, line->length);
+    return &draft->form;
 }
 
 /* The form that the line has, and its numbers; NULL = it says nothing. */
 static const struct command_form *make_form(struct command_reading *reading,
-                                            const struct line *line, struct command_draft *draft) {
+                                            const struct line *line) {
+    struct command_draft *draft = reading->draft;
     bool is_object = line->object && command_object_line(draft, line->text, line->length);
     if (!is_object && !line->printed)
         return NULL;
     if (!is_object && !command_coco_line(draft, line->text, line->length))
         command_printed_line(draft, line->text, line->length);
-    command_names_settle(&reading->names, draft);
+    settle(reading);
     bool head = line->printed && draft->form.count == 0 &&
                 command_table_head(&reading->table, line->text, line->length);
     /* an object that isn't whole may be so with other numbers; a head begins its table anew */
-    if (is_object == line->object && !head)
+    if (head)
+        drop_forms(reading);
+    else if (is_object == line->object)
         command_forms_keep(&reading->forms, draft, line->text, line->length);
     return &draft->form;
 }
@@ -227,29 +246,30 @@ static bool read_one(const struct command_reader *reader, struct command_reading
         return true;
     if (!line.object && !line.printed && !line.table && reader->pattern_count == 0)
         return cells;
-    struct command_draft draft; /* large: nothing of it is set before it is used */
+    if (!reading->draft) /* large: nothing of it is touched before it is used */
+        reading->draft = lab_mem_alloc(1, sizeof *reading->draft);
+    const double *numbers = reading->draft->numbers;
     size_t label = command_rank_label(text, length, &reading->rank);
     size_t srun = command_label_bytes(text, label);
     reading->label_bytes = srun ? srun : reading->label_bytes;
     label += line.object ? bar_before_object(text + label, length - label) : 0;
     line.text += label;
     line.length -= label;
-    const struct command_form *form = find_form(reading, &line, &draft);
+    const struct command_form *form = find_form(reading, &line);
     if (!form && ret_next && (*ret_next = command_line_two(text, length, reading->label_bytes)))
         return cells;
-    form = form ? form : make_form(reading, &line, &draft);
+    form = form ? form : make_form(reading, &line);
     for (int i = 0; i < reader->pattern_count && !(form && form->object); i++) {
         double values[COMMAND_NUMBERS_MAX];
         if (!command_pattern_match(reader->patterns[i], line.text, line.length, values))
             continue;
         if (form && !matched) /* the step that the line has */
-            command_form_apply(form, draft.numbers, reading, NULL, NULL);
+            command_form_apply(form, numbers, reading, NULL, NULL);
         take_pattern(reader->patterns[i], values, reading, found, state);
         reading->matched |= UINT64_C(1) << i;
         matched = true;
     }
-    return matched || (form && command_form_apply(form, draft.numbers, reading, found, state)) ||
-           cells;
+    return matched || (form && command_form_apply(form, numbers, reading, found, state)) || cells;
 }
 
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
@@ -285,6 +305,7 @@ static size_t without_escapes(char *text, size_t length) {
 
 static void keep(struct command_lines *lines, const char *bytes, size_t length) {
     size_t room = COMMAND_LINE_MAX - lines->length;
+    lines->over |= length > room;
     length = length < room ? length : room;
     if (lines->length + length > lines->capacity) {
         lines->capacity = 2 * (lines->length + length);
@@ -298,6 +319,8 @@ static void keep(struct command_lines *lines, const char *bytes, size_t length) 
 static void hand_over(struct command_lines *lines, take_line *line, void *state) {
     size_t length = without_escapes(lines->text, lines->length);
     lines->length = 0;
+    lines->longer += lines->over;
+    lines->over = false;
     if (length > 0)
         line(state, lines->text, length);
 }
@@ -332,8 +355,10 @@ void command_lines_add(struct command_lines *lines, const char *bytes, size_t le
         keep(lines, bytes, (size_t)(end - bytes));
 }
 
-void command_lines_end(struct command_lines *lines, take_line *line, void *state) {
+int64_t command_lines_end(struct command_lines *lines, take_line *line, void *state) {
     hand_over(lines, line, state);
+    int64_t longer = lines->longer;
     lab_mem_free(lines->text);
     *lines = (struct command_lines){0};
+    return longer;
 }

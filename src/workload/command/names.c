@@ -1,7 +1,8 @@
 /*
  * command/names.c: names of a program's values, as it first spelled them. "Loss" of its JSON and
  * "loss" of its lines are one metric, and so are "acc 0.902" and "acc 90.2%", in one unit. Forms of
- * lines are kept with what is found here, so that most lines need no look at it.
+ * lines are kept with what is found here, so that most lines need no look at it. A loss of each
+ * step and the mean of an epoch by the same name are two, since no curve could show both.
  */
 #include "workload/command/form.h"
 
@@ -9,19 +10,23 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAMES_MOST 1024 /* others stay as they are */
+#define NAMES_MOST 8192 /* others stay as they are */
 #define SLOTS      (2 * NAMES_MOST)
 
 struct name {
     uint32_t hash; /* in either case */
     bool percent;
-    bool fraction; /* its first value is at most 1 */
-    char *text;    /* NULL = an empty slot */
+    bool fraction;          /* its first value is at most 1 */
+    bool by_step, by_epoch; /* lines that have it count steps, or epochs alone */
+    int field;              /* which one of the line that has it last */
+    int64_t line;
+    char *text; /* NULL = an empty slot */
 };
 
 struct command_names {
     struct name slots[SLOTS]; /* from that of its hash on */
     int count;
+    int64_t line; /* that was settled last: they are counted */
 };
 
 static uint32_t hash_of(const char *text) {
@@ -70,10 +75,9 @@ const char *command_names_spell(struct command_names **names, const char *text) 
     return name ? name->text : text;
 }
 
-/* Whether the line has a value of exactly that name: {"b": 1, "B": 2} are two. */
-static bool has(const struct command_form *form, const char *text) {
+static bool has_kind(const struct command_form *form, unsigned kinds) {
     for (int i = 0; i < form->count; i++)
-        if (strcmp(form->fields[i].name, text) == 0)
+        if (form->fields[i].kind & kinds)
             return true;
     return false;
 }
@@ -99,25 +103,59 @@ static void settle_unit(struct command_field *field, const struct name *name, do
     }
 }
 
-void command_names_settle(struct command_names **all, struct command_draft *draft) {
-    struct command_names *names = made(all);
-    for (int i = 0; i < draft->form.count; i++) {
-        struct command_field *field = &draft->fields[i];
-        if (!(field->kind & COMMAND_IS_VALUE))
-            continue;
-        uint32_t hash = hash_of(field->name);
-        struct name *name = find(names, field->name, hash);
-        double value = draft->numbers[field->number];
-        if (name && strcmp(name->text, field->name) != 0 && has(&draft->form, name->text))
-            name = NULL;
-        if (name) {
-            memcpy(draft->names + (field->name - draft->names), name->text, strlen(name->text));
-            settle_unit(field, name, value);
-        } else if ((name = add(names, field->name, hash))) {
-            name->percent = strcmp(field->unit, "%") == 0 || is_share(field, draft->numbers);
-            name->fraction = fabs(value) <= 1;
-        }
+static void spell(struct command_draft *draft, const struct command_field *field,
+                  const struct name *name) {
+    memcpy(draft->names + (field->name - draft->names), name->text, strlen(name->text));
+}
+
+/* The name of the field, which is new where none is found; NULL = there is no room for another. */
+static struct name *settle(struct command_names *names, struct command_draft *draft,
+                           struct command_field *field, bool by_epoch) {
+    double value = draft->numbers[field->number];
+    uint32_t hash = hash_of(field->name);
+    struct name *name = find(names, field->name, hash);
+    if (name && name->by_step && by_epoch && !(field->kind & COMMAND_IS_EPOCH)) {
+        spell(draft, field, name);
+        command_draft_lengthen(draft, field, "_epoch");
+        hash = hash_of(field->name);
+        name = find(names, field->name, hash);
     }
+    if (name) {
+        spell(draft, field, name);
+        settle_unit(field, name, value);
+    } else if ((name = add(names, field->name, hash))) {
+        name->percent = strcmp(field->unit, "%") == 0 || is_share(field, draft->numbers);
+        name->fraction = fabs(value) <= 1;
+    }
+    return name;
+}
+
+bool command_names_settle(struct command_names **all, struct command_draft *draft) {
+    struct command_names *names = made(all);
+    struct command_form *form = &draft->form;
+    bool by_step = !form->bar && has_kind(form, COMMAND_IS_STEP | COMMAND_IS_PART),
+         by_epoch = !form->bar && !by_step && has_kind(form, COMMAND_IS_EPOCH), outdated = false;
+    int count = form->count;
+    form->count = 0;
+    names->line++;
+    for (int i = 0; i < count; i++) {
+        struct command_field field = draft->fields[i];
+        struct name *name =
+            field.kind & COMMAND_IS_VALUE ? settle(names, draft, &field, by_epoch) : NULL;
+        if (name && form->object && name->line == names->line) {
+            draft->fields[name->field] = field;
+            continue;
+        }
+        if (name) {
+            outdated |= by_step && !name->by_step && name->by_epoch;
+            name->by_step |= by_step;
+            name->by_epoch |= by_epoch;
+            name->line = names->line;
+            name->field = form->count;
+        }
+        draft->fields[form->count++] = field;
+    }
+    return outdated;
 }
 
 void command_names_release(struct command_names *names) {

@@ -134,16 +134,6 @@ static unsigned kind_of(const char *name) {
                                          : COMMAND_IS_VALUE;
 }
 
-/* A key that comes twice has the last of its values, as everywhere else. */
-static void add_field(struct command_draft *draft, const struct command_field *field) {
-    for (int i = 0; i < draft->form.count; i++)
-        if (strcmp(draft->fields[i].name, field->name) == 0) {
-            draft->fields[i].number = field->number;
-            return;
-        }
-    command_draft_add(draft, field);
-}
-
 /* False: no number is there. */
 static bool take_number(struct object *object, bool named) {
     double value;
@@ -154,9 +144,24 @@ static bool take_number(struct object *object, bool named) {
     int number = command_draft_number(object->draft, object->place, end, value);
     unsigned kind = named && number >= 0 ? kind_of(object->name) : 0;
     if (kind)
-        add_field(object->draft, &(struct command_field){object->name, "", 1, number, -1, kind});
+        command_draft_add(object->draft,
+                          &(struct command_field){object->name, "", 1, number, -1, kind});
     object->place = end;
     return true;
+}
+
+/* Numbers of a text have no names: lines that differ in a date are of one form. */
+static void take_numbers(struct object *object, size_t start) {
+    for (size_t at = start, end; at < object->place; at = end) {
+        double value;
+        end = at + 1;
+        if (!isdigit((unsigned char)object->line[at]))
+            continue;
+        end = command_number(object->line, object->place, at, COMMAND_UNGROUPED, &value);
+        if (end > at)
+            command_draft_number(object->draft, at, end, value);
+        end = end > at ? end : at + 1;
+    }
 }
 
 /* 'loss': '1.8' is a value, as some print it; 'name': '1.8b' is text. */
@@ -170,6 +175,8 @@ static bool take_quoted(struct object *object, bool named) {
         object->place = start + 1;
         take_number(object, named);
         object->place++;
+    } else {
+        take_numbers(object, start);
     }
     return true;
 }

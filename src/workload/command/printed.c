@@ -521,7 +521,8 @@ static void take_numbers(struct command_draft *draft, const struct command_line 
         if (token->kind != COMMAND_NUMBER)
             continue;
         char before = token->attached ? line->text[token->start - 1] : ' ';
-        bool joined = before == '/' && command_line_is(line, t - 2, COMMAND_NUMBER);
+        bool joined = (before == '/' || before == '-') && /* "12/14", "2026-11-18" */
+                      command_line_is(line, t - 2, COMMAND_NUMBER);
         draft->lasting &= joined || !(command_is_word(before) || strchr("@/#.-", before));
         places[t] = command_draft_number(draft, token->start, token->end, token->value);
     }
@@ -564,6 +565,9 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
+    if (command_line_mark(&line, 0) == '*' && command_line_is(&line, 1, COMMAND_WORD) &&
+        meaning_at(&line, 1) & COMMAND_KNOWN) /* " * Acc@1 71.3": torchvision's evaluation */
+        head = "test_";
     for (int t = 0; t < line.count; t++) {
         char name[NAME_BYTES];
         if (command_line_is(&line, t, COMMAND_WORD) && command_line_is_settings(&line, t))

@@ -14,6 +14,7 @@
 struct lab_program_log { /* what was read */
     int64_t bytes, lines, values;
     int64_t split;    /* lines of several ranks that ran together */
+    int64_t clipped;  /* lines that are too long, or have too many numbers, to be read whole */
     uint64_t matched; /* by its index in the settings, a bit for each pattern that read a line */
     bool cut;         /* the log says that it doesn't hold all that was printed */
 };

@@ -169,7 +169,15 @@ static bool take_cell(const char *name, unsigned kind, struct command_draft *dra
     if (at == start)
         return false;
     field.number = command_draft_number(draft, start, at, value);
-    if (!*name || (at < end && text[at] == ':' && at + 1 < end))
+    if (at < end && text[at] == ':' && at + 1 < end) { /* its numbers vary, and mean nothing */
+        for (size_t next = at; next < end && text[at] == ':'; at = next) {
+            next = command_number(text, end, at + 1, COMMAND_UNGROUPED, &value);
+            if (next > at + 1)
+                command_draft_number(draft, at + 1, next, value);
+        }
+        return true;
+    }
+    if (!*name)
         return true;
     if (at < end && text[at] == '/' &&
         command_number(text, end, at + 1, COMMAND_UNGROUPED, &of) == end) {
@@ -195,7 +203,6 @@ static bool read_row(const struct layout *layout, bool classes, struct command_d
                      const char *text, size_t length) {
     size_t place = 0, end = 0;
     command_draft_begin(draft, COMMAND_UNGROUPED);
-    draft->lasting = false;
     for (int i = 0; i < layout->count; i++, place = end)
         if (!next_column(text, length, false, &place, &end) ||
             (!(classes && i == 0) &&
@@ -205,14 +212,17 @@ static bool read_row(const struct layout *layout, bool classes, struct command_d
            (text[end - 1] == ':' || !next_column(text, length, false, &place, &end));
 }
 
+bool command_table_may_be_row(const struct command_table *table, const char *text, size_t length) {
+    size_t place = 0;
+    while (place < length && separates(text[place]))
+        place++;
+    if (!table->classes)
+        return place < length && isdigit((unsigned char)text[place]);
+    return length - place > 3 && memcmp(text + place, "all", 3) == 0 && separates(text[place + 3]);
+}
+
 bool command_table_row(const struct command_table *table, struct command_draft *draft,
                        const char *text, size_t length) {
-    size_t place = 0, end;
-    if (!next_column(text, length, false, &place, &end))
-        return false;
-    if (table->classes ? end - place != 3 || memcmp(text + place, "all", 3) != 0
-                       : !isdigit((unsigned char)text[place]))
-        return false;
     return read_row(&table->narrow, table->classes, draft, text, length) ||
            read_row(&table->wide, table->classes, draft, text, length);
 }

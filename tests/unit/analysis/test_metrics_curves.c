@@ -13,14 +13,18 @@ static const char *find_note(const struct given *g, const char *words) {
 LAB_TEST(epochs_are_an_axis) {
     struct given *g = *state;
     struct lab_study_run *run = add_curve(g, "sgd", 0, 0.5, 10);
-    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 3, sizeof *said);
     said[0] = run->metrics[0];
-    said[1] = (struct lab_study_metric){"epoch", "", -1, 2.5};
-    for (int i = 0; i <= 10; i++)
-        lab_curve_add(&said[1].curve, 0.25 * i, 5 + i, 0.25 * i, &g->study.arena);
+    said[1] = (struct lab_study_metric){"epoch", "", -1, 10};
+    said[2] = (struct lab_study_metric){"iterations_per_s", "", -1, 50}; /* of a bar */
+    for (int i = 0; i <= 10; i++) {
+        lab_curve_add(&said[1].curve, i, 5 + i, i, &g->study.arena);
+        lab_curve_add(&said[2].curve, 20 * i, 5 + i, 50, &g->study.arena);
+    }
     run->metrics = said;
-    run->metric_count = 2;
+    run->metric_count = 3;
     analyse(g);
+    assert_string_equal(g->result.charts[1].panels[1].x.title, "Step");
     assert_string_equal(g->result.charts[0].title, "loss over epochs");
     assert_string_equal(g->result.charts[0].panels[0].x.title, "Epoch");
     said[1].curve.last_step = 7; /* it counts steps as well */

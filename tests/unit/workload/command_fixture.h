@@ -46,3 +46,21 @@ static inline struct command_reader *reader_of(const char *metrics) {
         command_reader_make(value, &test_arena, &reader, &err);
     return reader;
 }
+
+/* A line and what is read of it, in order; NULL = another program begins. */
+static inline void assert_reads(const char *const cases[][2], size_t count) {
+    const struct command_reader *reader = reader_of("{}");
+    struct command_reading reading = {0};
+    for (size_t i = 0; i < count; i++) {
+        const char *line = cases[i][0];
+        lab_str_clear(&seen);
+        if (!line) {
+            command_reading_release(&reading);
+            continue;
+        }
+        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+        if (strcmp(seen.text, cases[i][1]) != 0)
+            fail_msg("%s: %s, not %s", line, seen.text, cases[i][1]);
+    }
+    command_reading_release(&reading);
+}
