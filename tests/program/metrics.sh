@@ -191,12 +191,14 @@ expect_out ' 3 values replaced 4'
 run run test_matrix 'experiment.command="echo 3 files ready"' 'experiment.matrix={}' output_dir="$work/outputs"
 expect_out "no metric was read from its output, such as '3 files ready'"
 
-# Given a bar and then epochs, then the program's pace is that of its epochs.
+# Given a bar and then epochs, then the program's pace is that of its epochs. Read again, stdout and stderr come in
+# another order: no value is lost, and each keeps its time.
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
 for i in 1 2 3 4; do
-    echo " ${i}0%|#   | $i/10 [00:01<00:09,  1.00it/s]"
+    echo " ${i}0%|#   | $i/10 [00:01<00:09,  1.00it/s]" >&2
     echo "{'loss': '$i.5', 'epoch': '$i.0'}"
+    echo "val loss 0.$i" >&2
 done
 SCRIPT
 run run test_matrix "experiment.command='$work/train'" 'experiment.matrix={}' output_dir="$work/outputs"
@@ -204,5 +206,11 @@ expect_err '\] train: [0-9.]+ ((thousand|million) )?epochs/h'
 run export test_matrix --what metrics
 expect_out ',iterations_per_s,iterations/s,1.0,[0-9]+,1,'
 expect_out ',loss,,4.5,[0-9]+,4,'
+timed() { cut -d, -f1-6 "$work/out" | sort; }
+before=$(timed)
+run metrics reread test_matrix
+expect_status 0
+run export test_matrix --what metrics
+[ "$(timed)" = "$before" ] || fail "two streams, read again: $(diff <(echo "$before") <(timed))"
 
 finish
