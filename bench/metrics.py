@@ -32,19 +32,26 @@ METRIC_LINES = [
     "{{'loss': {x:.4f}, 'grad_norm': {z:.4f}, 'learning_rate': 4.99e-05, 'epoch': {z:.2f}}}",
     "Epoch {d}/10, Iter {b}/1000, Loss: {x:.4f}",
 ]
+HEAD = "epoch     train_loss  valid_loss  accuracy  time\n"
+FORMS = {  # logs of one kind of line each
+    "short lines": ("", ["iter {i} loss {x:.4f}"]),
+    "rows of a table": (HEAD, ["{i:<10d}{x:<12.6f}{y:<12.6f}{z:<10.6f}00:{d:02d}"]),
+    "lines with a date": ("", ["2026-11-17 10:{d:02d}:00,{b:03d} - INFO - step {i} loss {x:.4f} lr {z:.6f}"]),
+    "lines of ranks": ("", ["[rank{d}]: step {i} loss {x:.4f} lr {z:.6f}"]),
+}
 
 
-def write_log_apart(path, share, size):
+def write_log_apart(path, share, size, head, forms):
     """In a process of its own: what it needs would count as its successors' peak memory."""
     child = os.fork()
     if child == 0:
-        write_log(path, share, size)
+        write_log(path, share, size, head, forms)
         os._exit(0)
     os.waitpid(child, 0)
     return os.path.getsize(path)
 
 
-def write_log(path, share, size):
+def write_log(path, share, size, head, forms):
     """A log of which this share of the lines has metrics."""
     draw, lines, length, i = random.Random(1), [], 0, 0
     while length < min(size, BLOCK_BYTES):
@@ -52,7 +59,7 @@ def write_log(path, share, size):
                       e=draw.randrange(8), f=80 * draw.random(), x=3 + draw.random(), y=30 + draw.random(),
                       z=draw.random())
         if draw.random() < share:
-            line = METRIC_LINES[i % len(METRIC_LINES)].format(i=i, **values)
+            line = forms[i % len(forms)].format(i=i, **values)
             i += 1
         else:
             line = (f"2026-11-17 10:{draw.randrange(60):02d}:{draw.randrange(60):02d},{draw.randrange(1000):03d} INFO "
@@ -61,6 +68,7 @@ def write_log(path, share, size):
         length += len(line) + 1
     block = ("\n".join(lines) + "\n").encode()
     with open(path, "wb") as file:
+        file.write(head.encode())
         for _ in range(max(1, size // len(block))):
             file.write(block)
 
@@ -81,10 +89,10 @@ def run_program(command, *words):
                f"output_dir={work}/outputs", *words)
 
 
-def bench_log(name, share):
+def bench_log(name, share, head="", forms=METRIC_LINES):
     run_program("true")
     log, = glob.glob(f"{max(glob.glob(f'{work}/outputs/*/*/*'), key=os.path.getmtime)}/logs/*.stdout")
-    size = write_log_apart(log, share, BYTES)
+    size = write_log_apart(log, share, BYTES, head, forms)
     wall, cpu, memory = min(run("metrics", "reread", os.path.dirname(os.path.dirname(log)), "--dry-run")
                             for _ in range(2))
     os.unlink(log)
@@ -112,5 +120,7 @@ with tempfile.TemporaryDirectory() as work:
     os.environ.update(HOME=work, XDG_STATE_HOME=f"{work}/state", GPULAB_LOCK_DIR=work)
     bench_log("a log, 20% of its lines with metrics", 0.2)
     bench_log("a log of metrics alone", 1)
+    for name, (head, forms) in FORMS.items():
+        bench_log(f"a log of {name}", 1, head, forms)
     for amount in WORK:
         bench_program(amount)

@@ -164,6 +164,10 @@ double command_progress_step(const struct command_progress *progress, bool *ret_
 /* The bytes of the label that the line begins with; 0 = it has none. Rank -1 = it names none. */
 size_t command_rank_label(const char *line, size_t length, int *ret_rank);
 
+/* Whether neither the line nor one that differs in its numbers alone has a label: it counts by a
+ * name first, "step 5: …", or begins with numbers: a row of a table, a date. */
+bool command_line_is_bare(const char *line, size_t length);
+
 /* Of a label that is srun's: those before its ':', which all of its labels have; else 0. */
 size_t command_label_bytes(const char *line, size_t label);
 

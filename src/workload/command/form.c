@@ -180,9 +180,11 @@ static bool apply_printed(const struct command_form *form, const double *numbers
         return false;
     struct command_progress *progress = command_reading_of(reading, -1);
     bool any = false, by_epoch, counted = count(form, numbers, progress);
-    struct command_progress of_bar = *progress; /* an object's epochs are no steps of a bar */
-    of_bar.has_given &= !form->bar;
-    double step = command_progress_step(&of_bar, &by_epoch);
+    double step = command_progress_step(progress, &by_epoch);
+    if (form->bar && by_epoch && !progress->has_part && !progress->has_epoch) {
+        step = progress->bar; /* an object's epochs are no steps of a bar */
+        by_epoch = false;
+    }
     for (int i = 0; i < form->count && found; i++) {
         const struct command_field *field = &form->fields[i];
         struct command_value value = {field->name, field->unit,   number_of(field, numbers),
@@ -263,7 +265,8 @@ struct kept {
     struct piece *pieces; /* the last is an END */
     struct piece tail;    /* that one: a look at it spares most others */
     enum command_groups groups;
-    int next; /* the form of the line that came after it last */
+    bool bare; /* no line of it has a label */
+    int next;  /* the form of the line that came after it last */
 };
 
 struct command_forms {
@@ -322,6 +325,17 @@ static bool match(const struct kept *kept, const char *text, size_t length, doub
 static bool ends_so(const struct piece *tail, const char *text, size_t length) {
     return length >= tail->length &&
            memcmp(text + length - tail->length, tail->text, tail->length) == 0;
+}
+
+const struct command_form *command_forms_next(struct command_forms *forms, bool bare,
+                                              const char *text, size_t length,
+                                              double numbers[COMMAND_FORM_MAX]) {
+    struct kept *last = forms->items[forms->last], *next = forms->items[last->next];
+    if ((bare && !next->bare) || !match(next, text, length, numbers))
+        return NULL;
+    forms->missed_in_a_row = 0;
+    forms->last = last->next;
+    return &next->form;
 }
 
 const struct command_form *command_forms_find(struct command_forms *forms, const char *text,
@@ -383,7 +397,7 @@ static struct kept *copy(const struct command_draft *draft, const char *text, si
     char *block = lab_mem_alloc(text_at + length, 1);
     struct kept *kept = (void *)block;
     struct command_field *items = (void *)(block + fields_at);
-    *kept = (struct kept){draft->form, (void *)(block + pieces_at), {0}, draft->groups, 0};
+    *kept = (struct kept){draft->form, (void *)(block + pieces_at), {0}, draft->groups, false, 0};
     kept->form.fields = items;
     memcpy(block + names_at, draft->names, draft->length);
     memcpy(block + text_at, text, length);
@@ -395,7 +409,7 @@ static struct kept *copy(const struct command_draft *draft, const char *text, si
     return kept;
 }
 
-void command_forms_keep(struct command_forms **all, const struct command_draft *draft,
+void command_forms_keep(struct command_forms **all, const struct command_draft *draft, bool bare,
                         const char *text, size_t length) {
     if (!draft->lasting)
         return;
@@ -413,6 +427,7 @@ void command_forms_keep(struct command_forms **all, const struct command_draft *
         forms->count++;
     }
     forms->items[place] = copy(draft, text, length);
+    forms->items[place]->bare = bare;
     forms->items[place]->next = place;
     forms->items[forms->last]->next = place;
     forms->last = place;

@@ -97,9 +97,14 @@ bool command_names_settle(struct command_names **names, struct command_draft *dr
 
 /* --- those that are kept --- */
 
+/* The form of the line, if it is the one that the last line's was followed by before; NULL = it
+ * isn't. `bare`: one that no label stands before. */
+const struct command_form *command_forms_next(struct command_forms *forms, bool bare,
+                                              const char *text, size_t length,
+                                              double numbers[COMMAND_FORM_MAX]);
 /* The form that the line has, and its numbers; NULL = none that is kept. */
 const struct command_form *command_forms_find(struct command_forms *forms, const char *text,
                                               size_t length, double numbers[COMMAND_FORM_MAX]);
-/* `*forms` may be NULL at first. */
-void command_forms_keep(struct command_forms **forms, const struct command_draft *draft,
+/* `*forms` may be NULL at first. `bare`: no line of the form has a label. */
+void command_forms_keep(struct command_forms **forms, const struct command_draft *draft, bool bare,
                         const char *text, size_t length);

@@ -184,6 +184,7 @@ struct line { /* that is being read */
     const char *text;
     size_t length;
     bool object, printed, table; /* what it may be */
+    bool bare;                   /* it has no label */
 };
 
 static void drop_forms(struct command_reading *reading) {
@@ -195,6 +196,12 @@ static void settle(struct command_reading *reading) {
     reading->full += reading->draft->full;
     if (command_names_settle(&reading->names, reading->draft))
         drop_forms(reading);
+}
+
+static void keep_form(struct command_reading *reading, const struct line *line) {
+    command_forms_keep(&reading->forms, reading->draft,
+                       line->bare && command_line_is_bare(line->text, line->length), line->text,
+                       line->length);
 }
 
 /* One that was met before, or that of its table; NULL = there is none. */
@@ -209,7 +216,7 @@ static const struct command_form *find_form(struct command_reading *reading,
     if (form || !row || !command_table_row(reading->table, draft, line->text, line->length))
         return form;
     settle(reading);
-    command_forms_keep(&reading->forms, draft, line->text, line->length);
+    keep_form(reading, line);
     return &draft->form;
 }
 
@@ -229,17 +236,38 @@ static const struct command_form *make_form(struct command_reading *reading,
     if (head)
         drop_forms(reading);
     else if (is_object == line->object)
-        command_forms_keep(&reading->forms, draft, line->text, line->length);
+        keep_form(reading, line);
     return &draft->form;
+}
+
+/* Most lines are like one before, and have no label, or one in brackets: what else they could be
+ * needs no look then. */
+static const struct command_form *find_next(const struct command_reader *reader,
+                                            struct command_reading *reading, const char *text,
+                                            size_t length) {
+    int rank = -1;
+    if (!reading->forms || reading->cells || reader->pattern_count > 0)
+        return NULL;
+    size_t label = *text == '[' ? command_rank_label(text, length, &rank) : 0;
+    const struct command_form *form = command_forms_next(reading->forms, label == 0, text + label,
+                                                         length - label, reading->draft->numbers);
+    reading->rank = form ? rank : reading->rank;
+    return form;
 }
 
 /* `ret_next`: where another line begins, and nothing was read yet; NULL = none does. */
 static bool read_one(const struct command_reader *reader, struct command_reading *reading,
                      const char *text, size_t length, size_t *ret_next, command_found *found,
                      void *state) {
-    struct line line = {text, length, reader->json && may_be_object(text, length),
+    const struct command_form *same = find_next(reader, reading, text, length);
+    if (same)
+        return command_form_apply(same, reading->draft->numbers, reading, found, state);
+    struct line line = {text,
+                        length,
+                        reader->json && may_be_object(text, length),
                         reader->printed && command_line_is_candidate(text, length),
-                        reader->printed && reading->table};
+                        reader->printed && reading->table,
+                        false};
     bool matched = false, cells = reading->cells;
     if (reader->printed && (*text == '|' || cells) &&
         command_cells_line(reading, text, length, found, state))
@@ -255,6 +283,7 @@ static bool read_one(const struct command_reader *reader, struct command_reading
     label += line.object ? bar_before_object(text + label, length - label) : 0;
     line.text += label;
     line.length -= label;
+    line.bare = label == 0;
     const struct command_form *form = find_form(reading, &line);
     if (!form && ret_next && (*ret_next = command_line_two(text, length, reading->label_bytes)))
         return cells;

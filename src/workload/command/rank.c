@@ -344,6 +344,30 @@ size_t command_rank_label(const char *line, size_t length, int *ret_rank) {
     return end ? (size_t)(end - line) : 0;
 }
 
+/* "iter 5: loss 3", "Epoch 1, …" */
+static bool begins_by_count(struct cursor line) {
+    static const char *const words[] = {"step", "iter", "epoch"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++)
+        found = take_text(&line, words[i]);
+    while (isalpha((unsigned char)here(&line)))
+        line.at++;
+    return found && here(&line) && strchr(" \t:=[", here(&line));
+}
+
+bool command_line_is_bare(const char *line, size_t length) {
+    struct cursor cursor = {line, line + length};
+    skip_blanks(&cursor);
+    if (!isdigit((unsigned char)here(&cursor)))
+        return begins_by_count(cursor);
+    for (size_t i = 0; i < length; i++)
+        if (strchr("[(<", line[i]))
+            return false;
+    while (command_is_word(here(&cursor)) || here(&cursor) == '-' || here(&cursor) == '.')
+        cursor.at++;
+    return here(&cursor) == ' ';
+}
+
 /* --- lines that ran together --- */
 
 /*
