@@ -136,6 +136,8 @@ static enum lab_direction by_words(const char *name) {
         int found = find_known(c, length);
         if (found >= 0)
             better = known[found].better;
+        else if (length > 4 && strncasecmp(c + length - 4, "loss", 4) == 0) /* "CELoss" */
+            better = LAB_DIRECTION_LOWER;
         c += length + (c[length] != '\0');
     }
     for (size_t i = 0; i < sizeof parts / sizeof *parts && better == LAB_DIRECTION_NONE; i++)

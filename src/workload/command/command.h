@@ -121,6 +121,7 @@ struct command_progress { /* of one rank, from line to line; zeroed = nothing wa
     bool has_epoch, has_step, has_part;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
     double printed, printed_epoch, base;    /* the step as it was printed, and those before it */
+    double printed_total;                   /* of that; 0 = none was */
     bool restarts, goes_on; /* what it did when an epoch began; restarting once is enough */
     double part, wraps;     /* the share of the epoch that is done, and how often it began anew */
     bool has_given, has_bar;

@@ -95,6 +95,7 @@ static void count_step(struct command_progress *progress, double value, double o
     bool within = progress->has_epoch && of > 0 && !progress->goes_on;
     progress->printed = value;
     progress->printed_epoch = progress->epoch;
+    progress->printed_total = of > 0 ? of : 0;
     progress->step = within ? (progress->epoch - first) * of + value : progress->base + value;
     progress->total = within ? 0 : of > 0 ? of : 0;
     progress->has_step = true;
@@ -116,6 +117,13 @@ static bool is_epoch(const struct command_field *field, const double *numbers) {
     return field->kind & COMMAND_IS_EPOCH ||
            (field->kind & COMMAND_IS_WHOLE && field->kind & COMMAND_IS_VALUE &&
             is_whole(numbers[field->number]));
+}
+
+/* "[Eval][Iter: 10/196]" where the training's are of 5005. */
+static bool counts_evaluation(const struct command_form *form, double of,
+                              const struct command_progress *progress) {
+    return form->evaluation && progress->has_step && of > 0 && progress->printed_total > 0 &&
+           of != progress->printed_total;
 }
 
 /* Whether the line counts steps or epochs. */
@@ -141,7 +149,7 @@ static bool count(const struct command_form *form, const double *numbers,
         } else if (field->kind & COMMAND_IS_PART &&
                    (!(field->kind & COMMAND_IS_ENDING) || progress->has_epoch)) {
             count_part(progress, value, of);
-        } else {
+        } else if (!counts_evaluation(form, of, progress)) {
             count_step(progress, value, of);
         }
         counted = stepped = true;

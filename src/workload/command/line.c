@@ -212,7 +212,8 @@ static unsigned look_up(const char *text, size_t length) {
     for (; word && word->text; word++)
         if (word->length == length && is_same(word->text, text, length))
             return word->meaning;
-    return 0;
+    bool loss = length > 6 && is_same("loss", text + length - 4, 4); /* "CrossEntropyLoss" */
+    return loss && text[length - 5] != '_' ? COMMAND_KNOWN : 0;
 }
 
 /* "trainer.py:264": a line of a file, no value. */

@@ -83,6 +83,8 @@ const struct command_unit *command_line_per_second(const struct command_line *li
 
 /* Whether what follows the word at `t` are settings: "Namespace(lr=0.1, …)", "config: {…}". */
 bool command_line_is_settings(const struct command_line *line, int t);
+/* Whether the number at `t` is a line of a module: "[olmo.train:1000]", "callbacks.py:157 >>". */
+bool command_line_is_place(const struct command_line *line, int t);
 /* Whether words from `t` on go on as a sentence does: "install 4 packages". */
 bool command_line_is_sentence(const struct command_line *line, int t);
 /* "32%|███": the share of a bar. */

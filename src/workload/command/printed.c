@@ -446,7 +446,8 @@ static unsigned judge(const struct command_line *line, const struct item *item) 
     unsigned known = is_known(line, item) ? COMMAND_IS_KNOWN : 0;
     bool is_value = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
                     !(!item->name && meaning_at(line, item->first) & COMMAND_SAYS) &&
-                    !is_of_sentence(line, item, known);
+                    !is_of_sentence(line, item, known) &&
+                    (known || !command_line_is_place(line, item->token));
     if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
         return COMMAND_IS_EPOCH | named(line, item);
     if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
@@ -565,9 +566,6 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
-    if (command_line_mark(&line, 0) == '*' && command_line_is(&line, 1, COMMAND_WORD) &&
-        meaning_at(&line, 1) & COMMAND_KNOWN) /* " * Acc@1 71.3": torchvision's evaluation */
-        head = "test_";
     for (int t = 0; t < line.count; t++) {
         char name[NAME_BYTES];
         if (command_line_is(&line, t, COMMAND_WORD) && command_line_is_settings(&line, t))

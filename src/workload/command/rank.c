@@ -66,15 +66,17 @@ static bool take_rank(struct cursor *cursor, int *ret_rank) {
     return true;
 }
 
-/* "rank1", "rank: 1", "default0" */
+/* "rank1", "rank: 1", "default0"; "trainer:721" is a line of a file. */
 static bool take_named(struct cursor *cursor, int *ret_rank) {
-    static const char *const words[] = {"rank",   "default", "trainer", "local_rank", "global_rank",
-                                        "worker", "process", "proc",    "gpu"};
+    enum { MARKED = 6 }; /* those that a mark may follow */
+    static const char *const words[] = {"rank", "local_rank", "global_rank", "worker", "process",
+                                        "gpu",  "default",    "trainer",     "proc"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct cursor next = *cursor;
         if (!take_text(&next, words[i]))
             continue;
-        take(&next, ":=#");
+        if (i < MARKED)
+            take(&next, ":=#");
         skip_blanks(&next);
         if (!take_rank(&next, ret_rank))
             continue;

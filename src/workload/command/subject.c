@@ -32,10 +32,12 @@ const char *command_line_head_of(const struct command_line *line, int first, uns
 }
 
 /* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
- * loss at iteration 20 |" */
+ * loss at iteration 20 |"; " * Acc@1 71.3", as torchvision's references end theirs */
 const char *command_line_head(const struct command_line *line, int t) {
     unsigned all = 0, last = 0;
     int end = t;
+    if (t == 1 && command_line_mark(line, 0) == '*' && meaning_at(line, t) & COMMAND_KNOWN)
+        return "test_";
     for (; end < t + HEAD_WORDS; end++) {
         bool counted =
             command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
@@ -93,6 +95,19 @@ bool command_line_is_settings(const struct command_line *line, int t) {
         return ends_as_settings(line, t);
     return meaning_at(line, t) & COMMAND_CONFIG && (mark == ':' || mark == '=') &&
            t + 2 < line->count && !command_line_is(line, t + 2, COMMAND_NUMBER);
+}
+
+/* --- places --- */
+
+bool command_line_is_place(const struct command_line *line, int t) {
+    if (command_line_mark(line, t - 1) != ':' || !line->tokens[t].attached ||
+        !line->tokens[t - 1].attached || !command_line_is(line, t - 2, COMMAND_WORD))
+        return false;
+    const struct command_token *number = &line->tokens[t], *word = number - 2;
+    for (size_t i = number->start; i < number->end; i++)
+        if (!isdigit((unsigned char)line->text[i]))
+            return false;
+    return memchr(line->text + word->start, '.', word->end - word->start);
 }
 
 /* --- sentences --- */
