@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
 struct watch_config {
     double duration_s, interval_s;
@@ -46,6 +47,7 @@ static const struct lab_option watch_options[] = {
 /* Energy, ECC and the like aren't asked for; links and who is on a GPU hardly change. Both are read
  * when a round begins. */
 #define SLOW_NS (60 * LAB_NS_PER_S)
+#define YOUNG_S 10                  /* since a job began: its ranks may follow */
 #define OPEN_NS (30 * LAB_NS_PER_S) /* that a driver's start is waited for */
 
 struct round { /* one verdict */
@@ -56,6 +58,8 @@ struct round { /* one verdict */
     struct lab_recording recording; /* the job's part of it */
     const char *refusal;            /* why there are no GPUs; NULL = there are */
     double watched_s;
+    int rank_count; /* of those that are sampled */
+    bool late;      /* ranks came since: the sampler has to begin anew */
     bool ended;
 };
 
@@ -72,13 +76,26 @@ static void look_again(struct round *round) {
         round->job = job;
 }
 
-/* A job that has neither GPUs nor ranks has nothing to compare: that is said at once. */
-static int check_job(struct round *round, struct lab_err *err) {
+/* Launchers take a while before they start their ranks. */
+static bool is_young(const struct lab_record_job *job) {
+    struct timespec boot;
+    double ticks = (double)sysconf(_SC_CLK_TCK), began = NAN;
+    for (int i = 0; i < job->count; i++)
+        began = fmin(began, (double)job->items[i].start / ticks); /* fmin passes NaN over */
+    return clock_gettime(CLOCK_BOOTTIME, &boot) == 0 && (double)boot.tv_sec - began < YOUNG_S;
+}
+
+/* A job that has neither GPUs nor ranks has nothing to compare: that is said at once, unless it has
+ * just begun. `ret_done`: no further look is needed. */
+static int check_job(struct round *round, bool *ret_done, struct lab_err *err) {
     int32_t *ranks;
     if (round->memory.recording.process_count < LISTS_LEAST)
         return 0;
     look_again(round);
-    if (lab_record_job_ranks(&round->job, round->arena, &ranks) >= 2)
+    int count = lab_record_job_ranks(&round->job, round->arena, &ranks);
+    round->late = count >= 2 && round->rank_count < 2;
+    *ret_done = count >= 2 || !is_young(&round->job);
+    if (!*ret_done || count >= 2)
         return 0;
     lab_record_job_select(&round->job, &round->memory.recording, round->arena, &round->recording);
     if (round->recording.track_count > 0)
@@ -95,13 +112,13 @@ static int sample(struct round *round, struct lab_sampler *sampler, struct lab_e
     const struct timespec look = {.tv_nsec = LOOK_NS};
     bool checked = false;
     lab_sampler_edge(sampler); /* what is read seldom is there at once */
-    while (lab_stop_level() == 0 && !round->ended && now() - start_ns < duration_ns) {
+    while (lab_stop_level() == 0 && !round->ended && !round->late &&
+           now() - start_ns < duration_ns) {
         nanosleep(&look, NULL);
         lab_sampler_take(sampler, &sink);
         round->ended = lab_record_job_has_ended(&round->job);
-        if (!checked && check_job(round, err) < 0)
+        if (!checked && check_job(round, &checked, err) < 0)
             return -1;
-        checked = round->memory.recording.process_count >= LISTS_LEAST;
     }
     round->watched_s = (double)(now() - start_ns) / LAB_NS_PER_S;
     return 0;
@@ -125,6 +142,8 @@ static int watch_job(struct round *round, struct lab_err *err) {
         .open_patience_ns = OPEN_NS};
     setup.setup.pid_count = lab_record_job_ranks(&round->job, round->arena, &pids);
     setup.setup.pids = pids;
+    round->rank_count = setup.setup.pid_count;
+    round->late = false;
     round->memory = (struct lab_record_memory){
         .arena = round->arena,
         .recording = {
@@ -196,8 +215,10 @@ static int run_round(const struct lab_command_call *call, bool again, bool *ret_
     if (!call->console->quiet && !again)
         lab_console_say("watching %s, %d process%s, for %.0f s; Ctrl-C ends it", round.job.title,
                         round.job.count, round.job.count == 1 ? "" : "es", config->duration_s);
-    if (watch_job(&round, err) < 0)
-        return -1;
+    do {
+        if (watch_job(&round, err) < 0)
+            return -1;
+    } while (round.late && !round.ended && lab_stop_level() == 0);
     if (again && !call->console->json)
         lab_console_write(call->console, "\n", 1);
     if (show(&round, ret_status, err) < 0)

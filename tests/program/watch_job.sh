@@ -77,6 +77,15 @@ job:9999|no process of job 9999 runs on this host
 train.py|'train.py' is neither a process's number nor job:ID
 CASES
 
+# ranks that a launcher starts while it is watched are watched, too
+# shellcheck disable=SC2016 # the inner shell expands it
+setsid bash -c 'sleep 0.7; for rank in 0 1; do RANK=$rank timeout 12 bash -c "while :; do :; done" & done; wait' &
+late=$!
+GPULAB_FAKE_NVML="gpus=1" run watch "$late" --interval 50ms --duration 2s -q
+kill -- "-$late"
+expect_status 0
+expect_out "^process $late \\(2 ranks, "
+
 # a job that ends is told, and so is that it was too short
 sleep 1.5 &
 short=$!
