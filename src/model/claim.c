@@ -172,7 +172,7 @@ static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) 
     if (claim->of > claim->n)
         return lab_arena_printf(arena, "%d of %d runs", claim->n, claim->of);
     if (claim->most > claim->n)
-        return lab_arena_printf(arena, "%d–%d runs each", claim->n, claim->most);
+        return lab_arena_printf(arena, "%d to %d runs each", claim->n, claim->most);
     return claim->n == 1 ? "1 run each" : lab_arena_printf(arena, "%d runs each", claim->n);
 }
 

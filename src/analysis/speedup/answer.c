@@ -187,10 +187,14 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
                             isnan(claim->low) ? "" : "95% CI, ", runs, *next ? "; " : "", next);
 }
 
+struct runs { /* of a point */
+    int fewest, most;
+};
+
 /* "large at batch 64, 128: 1.411× [1.194, 1.668] to 1.872× [1.458, 2.403]": points of a grade, the
  * slowest and the fastest; NULL = there are none. */
 static const char *points_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
-                                const char *grade, int *ret_runs, struct lab_arena *arena) {
+                                const char *grade, struct runs *runs, struct lab_arena *arena) {
     const struct lab_gang *least = NULL, *most = NULL;
     const char *where = graded(gangs, pool->devices, grade, arena);
     int count = count_of_size(gangs, pool->devices, grade);
@@ -200,7 +204,9 @@ static const char *points_words(const struct lab_gangs *gangs, const struct lab_
             continue;
         least = !least || gang->speedup.value < least->speedup.value ? gang : least;
         most = !most || gang->speedup.value > most->speedup.value ? gang : most;
-        *ret_runs = gang->claim.n < *ret_runs ? gang->claim.n : *ret_runs;
+        int own = gang->claim.most > gang->claim.n ? gang->claim.most : gang->claim.n;
+        runs->fewest = gang->claim.n < runs->fewest ? gang->claim.n : runs->fewest;
+        runs->most = own > runs->most ? own : runs->most;
     }
     if (!least)
         return NULL;
@@ -216,13 +222,15 @@ static const char *points_words(const struct lab_gangs *gangs, const struct lab_
  * points are inconclusive." False = all are open. */
 static bool add_points(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                        struct lab_str *text, struct lab_arena *arena) {
-    int runs = INT_MAX, open = pool->cells - count_of_size(gangs, pool->devices, "beneficial") -
-                               count_of_size(gangs, pool->devices, "stay single");
+    struct runs runs = {INT_MAX, 0};
+    int open = pool->cells - count_of_size(gangs, pool->devices, "beneficial") -
+               count_of_size(gangs, pool->devices, "stay single");
     const char *pays = points_words(gangs, pool, "beneficial", &runs, arena),
-               *stays = points_words(gangs, pool, "stay single", &runs, arena), *basis;
+               *stays = points_words(gangs, pool, "stay single", &runs, arena), *basis, *upto;
     if (!pays && !stays)
         return false;
-    basis = lab_arena_printf(arena, "as fast as one (95%% CI, %d runs each)", runs);
+    upto = runs.most > runs.fewest ? lab_arena_printf(arena, " to %d", runs.most) : "";
+    basis = lab_arena_printf(arena, "as fast as one (95%% CI, %d%s runs each)", runs.fewest, upto);
     if (pays)
         lab_str_printf(text, "%d %ss pay off for %s %s.", pool->devices, gangs->unit, pays, basis);
     if (stays)

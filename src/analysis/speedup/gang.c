@@ -176,11 +176,17 @@ static struct lab_effect ratio_of(const struct lab_claim *claim, double over) {
         {(1 + claim->low) / over, (1 + claim->high) / over, claim->confidence}};
 }
 
+/* Decimals that show three digits. */
+static int three_digits(double value) {
+    return value < 0.0995 ? 4 : value < 0.9995 ? 3 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena) {
-    int decimals = value < 0.1 ? 4 : 3;
-    return isnan(low) ? lab_words_times(value, low, high, arena)
-                      : lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", decimals, value, decimals,
-                                         low, decimals, high);
+    if (isnan(low))
+        return lab_words_times(value, low, high, arena);
+    int more = high - low < pow(10, -three_digits(value)); /* its ends would be the same */
+    return lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", three_digits(value) + more, value,
+                            three_digits(low) + more, low, three_digits(high) + more, high);
 }
 
 static const char *grade_of(const struct lab_gang *gang, bool shared) {
