@@ -30,7 +30,8 @@ struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *c
 
 struct found { /* intervals of a chart */
     bool any, band, bars, seen;
-    bool bare; /* some mark has none */
+    bool beyond; /* some end lies outside of the axis */
+    bool bare;   /* some mark has none */
 };
 
 static void look_at(const struct plot_panel *made, const struct lab_chart_series *series,
@@ -45,6 +46,7 @@ static void look_at(const struct plot_panel *made, const struct lab_chart_series
         double low = plot_axis_share(&made->y, series->low[i]),
                high = plot_axis_share(&made->y, series->high[i]);
         found->any = true;
+        found->beyond |= series->low[i] < made->y.low || series->high[i] > made->y.high;
         found->seen |= !(fabs(high - low) * height < least); /* NaN: it leaves the area */
     }
 }
@@ -77,7 +79,8 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
     if (!found.seen)
         return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
                                 found.bars ? "too narrow to see" : "narrower than the marks");
-    return lab_arena_printf(arena, "%s%s%s are %s.%s", before, space,
+    return lab_arena_printf(arena, "%s%s%s are %s.%s%s", before, space,
                             found.band ? "Bands" : "Whiskers", chart->intervals,
+                            found.beyond && !found.band ? " Arrows: beyond the axis." : "",
                             found.bare ? " Marks without one: n = 1, no interval." : "");
 }

@@ -211,15 +211,17 @@ static void add_whisker(const struct drawing *d, struct path *path, double x, do
     if (!isfinite(low) || !isfinite(high))
         return;
     double y0 = at_y(d, low), y1 = at_y(d, high); /* cut at the edge, it has no end */
-    double cap0 = low < d->made->y.low ? 0 : CAP, cap1 = high > d->made->y.high ? 0 : CAP;
-    const double points[] = {x - cap0, y0,  x + cap0, y0,       NAN, NAN,      x,  y0,  x,
-                             y1,       NAN, NAN,      x - cap1, y1,  x + cap1, y1, NAN, NAN};
+    /* an arrow's head lies within the chart */
+    double head0 = low < d->made->y.low ? 4 : 0, head1 = high > d->made->y.high ? 4 : 0;
+    const double points[] = {
+        x - CAP, y0 - head0, x, y0, x + CAP, y0 - head0, NAN, NAN, x, y0, x, y1, NAN, NAN,
+        x - CAP, y1 + head1, x, y1, x + CAP, y1 + head1, NAN, NAN};
     for (size_t i = 0; i < sizeof points / sizeof *points; i += 2)
         add_point(path, points[i], points[i + 1]);
 }
 
 static struct path whiskers_of(const struct drawing *d) {
-    return path_of(d, 9 * d->series->count);
+    return path_of(d, 11 * d->series->count);
 }
 
 static void draw_whiskers(const struct drawing *d, const struct path *path,
