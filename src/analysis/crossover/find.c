@@ -45,7 +45,9 @@ static const char *bound_of(const struct crossover_model *model) {
     if (isnan(model->excess.effect))
         return "unknown";
     if (model->excess.verdict != LAB_CLAIM_YES)
-        return model->excess.verdict == LAB_CLAIM_NO ? "both" : "inconclusive";
+        return model->excess.verdict == LAB_CLAIM_NO ? "both"
+               : model->excess.n < 2                 ? "one run: no interval"
+                                                     : "inconclusive";
     return model->excess.effect > 0 ? "compute" : "transfer";
 }
 
