@@ -381,7 +381,7 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
         bool numbered =
             command && command->type == LAB_VALUE_STRING && strstr(command->string, "{repeat}");
         result->action = lab_arena_printf(arena, "Use %s%s", metric->best,
-                                          numbered ? " (the line is that of repeat 0)" : "");
+                                          numbered ? " (SEED: the study's repeat number)" : "");
         result->command = metrics_command(metric->values[0].setting, arena);
     } else {
         result->action = metrics_choice(metric, arena);
@@ -420,7 +420,7 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
             add_part(result, settings, metrics, valued, i, false, arena);
     if (!metrics[first].own && metrics[first].better != LAB_DIRECTION_NONE)
         result->by_point = lab_arena_printf(
-            arena, "%s over runs, ± its 95%% CI.%s",
+            arena, "%s over runs. ±: 95%% interval of that mean.%s",
             metrics[first].differs ? "Mean" : "Geometric mean",
             is_repeated(settings) && settings->study_count == 1
                 ? " Change: runs with the same repeat number (seed) are compared; what they share "

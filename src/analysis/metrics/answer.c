@@ -123,6 +123,20 @@ static const char *alone_words(const struct metrics_metric *metric,
     return settings->several ? "the only setting that is done" : "the only setting";
 }
 
+/* "adam: 1.7% lower loss than adamw (…)."; where the table compares the two the other way round, as
+ * the table has it: a ratio's inverse has other ends. */
+static const char *best_words(const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct lab_claim *next = &metric->values[1].change;
+    bool turned = next->verdict == LAB_CLAIM_YES && !next->difference &&
+                  lab_str_equal(next->reference, metric->best) &&
+                  lab_str_equal(next->subject, metric->lead.reference);
+    if (!turned)
+        return lab_arena_printf(arena, "%s.", lab_claim_sentence(&metric->lead, arena));
+    return lab_arena_printf(arena, "%s has the %s %s; %s.", metric->best,
+                            metric->better == LAB_DIRECTION_LOWER ? "lowest" : "highest",
+                            metric->quantity, lab_claim_sentence(next, arena));
+}
+
 const char *metrics_answer(const struct metrics_metric *metric,
                            const struct metrics_settings *settings, bool chosen,
                            struct lab_arena *arena) {
@@ -135,7 +149,7 @@ const char *metrics_answer(const struct metrics_metric *metric,
                                 value_text(metric, metric->values[0].value, arena),
                                 metric->values[0].name, alone_words(metric, settings, arena));
     if (metric->best)
-        return lab_arena_printf(arena, "%s.", lab_claim_sentence(&metric->lead, arena));
+        return best_words(metric, arena);
     const struct lab_claim *worst = metrics_worst(metric);
     const char *choice = chosen ? metrics_choice(metric, arena) : NULL;
     if (worst)

@@ -369,6 +369,29 @@ static struct metrics_metric in_order_of(const struct metrics_metric *metric,
     return sorted;
 }
 
+/* "Compared by seed: adam is lower than adamw in 5 of 5.": bands overlap where seeds differ more
+ * than settings do. */
+static void add_paired(const struct metrics_metric *metric, struct lab_str *text) {
+    const struct metrics_value *best = &metric->values[0], *next = &metric->values[1];
+    int pairs = 0, better = 0;
+    if (!metric->best || metric->compared < 2 || best->setting->study != next->setting->study)
+        return;
+    for (int i = 0; i < best->setting->point.count; i++)
+        for (int k = 0; k < next->setting->point.count; k++) {
+            const struct lab_study_run *a = best->setting->point.runs[i],
+                                       *b = next->setting->point.runs[k];
+            if (a->run->repeat != b->run->repeat)
+                continue;
+            double gap = metrics_compared_value(b, metric) - metrics_compared_value(a, metric);
+            pairs += isfinite(gap);
+            better += metric->better == LAB_DIRECTION_LOWER ? gap > 0 : gap < 0;
+        }
+    if (pairs > 1)
+        lab_str_printf(text, "Compared by seed: %s is %s than %s in %d of %d. ", best->name,
+                       metric->better == LAB_DIRECTION_LOWER ? "lower" : "higher", next->name,
+                       better, pairs);
+}
+
 static const char *caption_of(const struct drawing *d, const struct metrics_metric *leading,
                               struct lab_arena *arena) {
     LAB_AUTO(str, text);
@@ -377,6 +400,8 @@ static const char *caption_of(const struct drawing *d, const struct metrics_metr
                        leading->drawn);
     if (d->repeated)
         lab_str_add(&text, "Lines are means over runs; bands go from their minimum to maximum. ");
+    if (d->repeated && d->metric)
+        add_paired(d->metric, &text);
     else if (d->thinned)
         lab_str_add(&text, "Bands: minimum to maximum of the values that a point stands for. ");
     if (d->marked)

@@ -141,6 +141,8 @@ bool metrics_is_worse(const struct metrics_metric *metric, const struct metrics_
 
 /* --- words --- */
 
+#define METRICS_SEED "${SEED:-0}" /* {repeat} in a line to paste */
+
 /* Why its runs decide nothing; NULL = they may. */
 const char *metrics_withheld(const struct metrics_metric *metric);
 /* "Use adam or adamw, not sgd" where some are certainly worse than the best; NULL = none is, or all

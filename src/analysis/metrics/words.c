@@ -111,7 +111,7 @@ static void add_scalar(const struct lab_value *value, struct lab_str *out) {
         lab_str_printf(out, "%.15g", lab_value_as_number(value));
 }
 
-/* Fills {words} from the matrix, and {repeat} as the first has it; false = there is another. */
+/* Fills {words} from the matrix, and {repeat} by the shell; false = there is another. */
 static bool fill(const char *text, const struct lab_value *matrix, struct lab_arena *arena,
                  struct lab_str *out) {
     for (; *text; text++) {
@@ -122,8 +122,11 @@ static bool fill(const char *text, const struct lab_value *matrix, struct lab_ar
         }
         const char *name = lab_arena_strndup(arena, text + 1, length);
         const struct lab_value *value = matrix ? lab_value_get(matrix, name) : NULL;
-        if (!value && lab_str_equal(name, "repeat"))
-            value = lab_value_int(arena, 0);
+        if (!value && lab_str_equal(name, "repeat")) {
+            lab_str_add(out, METRICS_SEED);
+            text += length + 1;
+            continue;
+        }
         if (!value || value->type == LAB_VALUE_LIST || value->type == LAB_VALUE_MAP ||
             value->type == LAB_VALUE_NULL)
             return false;

@@ -56,7 +56,7 @@ LAB_TEST(the_reference_may_be_the_best) {
         add(g, "sgd", r, "loss", 0.50 + 0.001 * r, 1);
     }
     analyse(g);
-    assert_says(g, "adamw: 39.9% lower loss than sgd");
+    assert_says(g, "adamw has the lowest loss; sgd: 66.4% higher loss than adamw");
     assert_string_equal(g->result.parts[0].cells[1].text, "adamw");
 }
 
@@ -450,7 +450,8 @@ LAB_TEST(any_value_is_compared_or_named) {
         {"loss",
          {0.30, 0.31, 0.32},
          {NAN, 0.5, 0.51},
-         "adam: 37.6% lower loss than sgd (95% CI [18.5, 52.3]%, 2 of 3 runs). Diverged (loss NaN "
+         "adam has the lowest loss; sgd: 60.3% higher loss than adam (95% CI [22.6, 110]%, 2 of 3 "
+         "runs). Diverged (loss NaN "
          "or infinite): sgd (1 of 3 runs).",
          "+60.3% [",
          "2 of 3"},
