@@ -105,6 +105,7 @@ struct lab_arena *lab_doc_arena(const struct lab_doc *doc);
 struct lab_doc_page {    /* what a page says of itself */
     const char *version; /* of the gpulab that writes it */
     const char *source;  /* what was read, as the user would write it */
+    const char *banner;  /* a condition of all values, above the page; NULL = none */
     size_t bytes_most;   /* charts and parts beyond are left out, which is said; 0 = any */
 };
 void lab_doc_set_page(struct lab_doc *doc, struct lab_doc_page page);

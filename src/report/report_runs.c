@@ -40,23 +40,6 @@ static double mean(const struct lab_study_point *point) {
     return exp(logs / point->count);
 }
 
-#define FOREIGN_MOST 0.05 /* of the machine's CPU time, as runs warn of it */
-
-/* ", but other processes took up to 57.7% of the CPU time in 2 of them"; "" = in none. */
-static const char *load_words(const struct lab_study_table *study, struct lab_arena *arena) {
-    int count = 0;
-    double most = 0;
-    for (int i = 0; i < study->run_count; i++) {
-        double share = study->runs[i].result->conditions_foreign_cpu;
-        count += study->runs[i].used && share > FOREIGN_MOST;
-        most = study->runs[i].used ? fmax(most, share) : most;
-    }
-    if (count == 0 || study->simulated)
-        return "";
-    return lab_arena_printf(arena, ", but other processes took up to %.1f%% of the CPU time in %d",
-                            100 * most, count);
-}
-
 /* "GPU 0", "GPU 0 and GPU 2" */
 static const char *place(const struct lab_study_run *run, struct lab_arena *arena) {
     const char **names = lab_arena_alloc(arena, (size_t)run->rank_count + 1, sizeof *names);
@@ -65,6 +48,16 @@ static const char *place(const struct lab_study_run *run, struct lab_arena *aren
         names[i] = lab_study_device_title(run->ranks[i].device, arena);
     lab_str_add_list(&text, names, "and");
     return lab_arena_strdup(arena, text.text);
+}
+
+/* One end of a range, with what it is the value of: "64.1 samples/s (vit32x4x512)". */
+static const char *end_words(const struct lab_study_point *point,
+                             const struct lab_study_point *other, struct lab_arena *arena) {
+    const char *name = lab_study_point_model(point, arena),
+               *value = figure(mean(point), point->runs[0], arena);
+    if (lab_str_equal(name, lab_study_point_model(other, arena)))
+        name = place(point->runs[0], arena);
+    return lab_arena_printf(arena, "%s (%s)", value, name);
 }
 
 static const char *one_point(const struct lab_study_point *point, struct lab_arena *arena) {
@@ -115,11 +108,7 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
     const char *verdict = single ? " 1 run per point: no verdict." : "";
     if (bound)
         verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
-    const char *valid =
-        used == study->run_count
-            ? lab_arena_printf(arena, "All %d runs are valid", used)
-            : lab_arena_printf(arena, "%d of %d runs are valid", used, study->run_count);
-    return lab_arena_printf(arena, "%s%s: %s to %s.%s", valid, load_words(study, arena),
-                            figure(mean(&points[low]), points[low].runs[0], arena),
-                            figure(mean(&points[high]), points[high].runs[0], arena), verdict);
+    return lab_arena_printf(arena, "%d of %d runs are valid: %s to %s.%s", used, study->run_count,
+                            end_words(&points[low], &points[high], arena),
+                            end_words(&points[high], &points[low], arena), verdict);
 }

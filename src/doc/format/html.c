@@ -441,6 +441,11 @@ static const struct lab_doc_block *write_header(struct lab_doc_writer *writer,
     if (doc->root.section.simulated)
         lab_str_add(out,
                     "<div class=\"banner\">Simulated machine: no hardware was measured</div>\n");
+    if (doc->page.banner) {
+        lab_str_add(out, "<div class=\"banner\">");
+        add_text(out, doc->page.banner);
+        lab_str_add(out, "</div>\n");
+    }
     lab_str_add(out, "<header>\n");
     if (doc->root.section.title && !answered)
         add_heading(out, 1, NULL, doc->root.section.title);

@@ -122,68 +122,6 @@ static void add_untested(const struct lab_analysis_result *result, struct lab_ar
     lab_str_add(text, count ? "." : "");
 }
 
-bool page_concerns(const struct lab_page *page, const char *warning) {
-    static const char *const of_times[] = {"other processes took ", "severe outliers",
-                                           "other threads per CPU", "the hypervisor took "};
-    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
-    const struct lab_claim *claim = leading && leading->claim_count ? leading->claims : NULL;
-    if (!claim || !lab_str_starts(claim->kind, "metrics.") || strstr(claim->quantity, "/s") ||
-        strstr(claim->quantity, "time") || lab_str_equal(claim->quantity, "throughput"))
-        return true;
-    for (int i = 0; i < LAB_COUNT_OF(of_times); i++)
-        if (strstr(warning, of_times[i]))
-            return false;
-    return true;
-}
-
-/* Runs that have any, each once. */
-static int count_warned(const struct study_digest *digest, const struct lab_page *page,
-                        struct lab_arena *arena) {
-    bool *seen = lab_arena_alloc(arena, (size_t)digest->study->run_count + 1, sizeof *seen);
-    int count = 0;
-    for (int i = 0; i < digest->warnings.count; i++)
-        for (int r = 0; r < digest->warnings.items[i].run_count &&
-                        page_concerns(page, digest->warnings.items[i].text);
-             r++) {
-            bool *own = &seen[digest->warnings.items[i].run[r] - digest->study->runs];
-            count += !*own;
-            *own = true;
-        }
-    return count;
-}
-
-#define WARNINGS_NAMED 2
-
-/* "74 runs, e.g. severe outliers: …": each with how many runs have it, and without advice. */
-static void add_warning(const struct study_note *note, int ended, struct lab_str *text) {
-    size_t length = strcspn(note->text, ";");
-    if (note->run_count == ended && note->exact)
-        lab_str_printf(text, " %.*s.", (int)length, note->text);
-    else
-        lab_str_printf(text, " %d run%s%s %.*s.", note->run_count, study_plural(note->run_count),
-                       note->exact || note->run_count == 1 ? ":" : ", e.g.", (int)length,
-                       note->text);
-}
-
-/* How many of the runs that ended have any, and the most frequent ones. Simulated ones are no
- * measurement that it could disturb. */
-static void add_warnings(const struct page_build *build, struct lab_str *text) {
-    const struct study_digest *digest = build->digest;
-    if (!digest || build->page->simulated)
-        return;
-    int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
-    int named = 0;
-    for (int i = 0; i < digest->warnings.count && named < WARNINGS_NAMED; i++) {
-        const struct study_note *note = &digest->warnings.items[i];
-        if (!page_concerns(build->page, note->text))
-            continue;
-        if (!named++)
-            lab_str_printf(text, "%sWarnings in %d of %d runs.", text->length ? " " : "",
-                           count_warned(digest, build->page, lab_doc_arena(build->doc)), ended);
-        add_warning(note, ended, text);
-    }
-}
-
 bool page_is_asked(const struct lab_page *page, const struct lab_page_analysis *analysis) {
     return page_tells(analysis) && (analysis->named || analysis->result == page_leading(page));
 }
@@ -230,20 +168,44 @@ static const char *marked(const struct page_build *build, const struct lab_str *
     return lab_doc_escape(page_named(build->names, kept, arena), arena);
 }
 
+/* "Inconclusive: 7 of 7 comparisons in scaling, 3 of 5 in stability." Of one run per point there is
+ * no interval that could decide any. */
+static void add_open(const struct lab_page *page, struct lab_str *text) {
+    struct page_open all = page_open_count(page, false);
+    int named = 0;
+    if (all.open == 0)
+        return;
+    lab_str_printf(text, "%s%s: [", text->length ? " " : "",
+                   all.single ? "1 run per point, no interval" : "Inconclusive");
+    for (int i = 0; i < page->analysis_count; i++) {
+        struct page_open own = {.single = true};
+        int estimates = 0;
+        for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->claim_count;
+             c++)
+            count_open(&page->analyses[i].result->claims[c], &own, &estimates);
+        own.compared += own.estimates ? estimates : 0;
+        if (own.open == 0)
+            continue;
+        lab_str_printf(text, "%s%d of %d%s in %s", named ? ", " : "", own.open, own.compared,
+                       named           ? ""
+                       : all.estimates ? " comparisons and estimates"
+                                       : " comparisons",
+                       page->analyses[i].name);
+        named++;
+    }
+    lab_str_printf(text, "](index.html#%s).", PAGE_INCONCLUSIVE);
+}
+
 const char *page_limits(const struct page_build *build) {
     const struct lab_page *page = build->page;
     struct lab_arena *arena = lab_doc_arena(build->doc);
-    struct page_open open = page_open_count(page, false);
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
     if (page_leading(page) && !page_is_untested(page))
         add_untested(page_leading(page), arena, &rest);
     lab_str_add(&text, marked(build, &rest));
-    if (open.open && !page_is_untested(page)) /* else only what nobody asked for is open */
-        lab_str_printf(&text, "%sInconclusive: [%d of %d comparisons%s](index.html#%s)%s.",
-                       text.length ? " " : "", open.open, open.compared,
-                       open.estimates ? " and estimates" : "", PAGE_INCONCLUSIVE,
-                       open.single ? " (1 run per point)" : "");
+    if (!page_is_untested(page)) /* else only what nobody asked for is open */
+        add_open(page, &text);
     lab_str_clear(&rest);
     LAB_AUTO(str, measured);
     if (build->digest)
@@ -255,7 +217,8 @@ const char *page_limits(const struct page_build *build) {
         study_add_pairs(build->digest, &pairs);
     if (pairs.length)
         lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
-    add_warnings(build, &rest);
+    if (build->digest)
+        page_add_warnings(page, build->digest, &rest, arena);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", marked(build, &rest));
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
@@ -337,8 +300,13 @@ const char *page_verdict(const struct lab_page *page, const struct study_digest 
         answer = lab_arena_printf(arena, "%.*s %s%s", (int)first, answer, slow, answer + first);
         first += strlen(slow) + 1;
     }
+    const char *state = answer ? page_state(page, digest, answer, arena) : "";
     *ret_headline = first;
-    return answer;
+    if (lab_str_ends(state, ". ")) /* a sentence of its own is the headline */
+        *ret_headline = strlen(state) - 1;
+    else if (*state)
+        *ret_headline += strlen(state);
+    return *state ? lab_arena_printf(arena, "%s%s", state, answer) : answer;
 }
 
 void page_add_answer(const struct page_build *build, const char *answer, size_t first) {
@@ -457,6 +425,12 @@ static void add_opening(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
     const struct lab_page *page = build->page;
     lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
+    const char *slices = page_slices(build->digest);
+    if (slices) {
+        lab_doc_only(doc, LAB_DOC_PAPER);
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s.", slices);
+        lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
+    }
     add_verdict(build);
     if (build->digest && build->digest->nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
@@ -479,13 +453,14 @@ struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *aren
     struct study_digest digest;
     struct page_build build = {.page = page, .doc = lab_doc_open(page->title, arena)};
     lab_doc_set_simulated(build.doc, page->simulated);
-    lab_doc_set_page(build.doc, (struct lab_doc_page){.version = page->version,
-                                                      .source = page->source,
-                                                      .bytes_most = LAB_PAGE_BYTES_MOST});
     if (page->study) {
         study_digest_init(&digest, page->study);
         build.digest = &digest;
     }
+    lab_doc_set_page(build.doc, (struct lab_doc_page){.version = page->version,
+                                                      .source = page->source,
+                                                      .banner = page_slices(build.digest),
+                                                      .bytes_most = LAB_PAGE_BYTES_MOST});
     build.names = page_names_make(build.digest, arena);
     build.actions = page_actions_make(page, build.digest, build.names, arena);
     add_data(build.doc, page);

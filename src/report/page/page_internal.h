@@ -61,8 +61,6 @@ struct page_repeat {
     int runs;         /* per point */
 };
 #define PAGE_QUIET "Quiet the machine first: other processes took much of its CPU time"
-/* Whether other processes took CPU time in half of the runs that are done. */
-bool page_is_busy(const struct study_digest *digest);
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
                                     bool resumes, struct lab_arena *arena);
 
@@ -73,6 +71,26 @@ struct page_actions page_actions_make(const struct lab_page *page,
 /* The one to do first: what goes on with the study, else the first of them; a device to check goes
  * before what has no line to paste. NULL = none. */
 const struct page_action *page_actions_next(const struct page_actions *actions);
+
+/* --- how far values can be trusted --- */
+
+/* Whether other processes took CPU time in half of the runs that are done. */
+bool page_is_busy(const struct study_digest *digest);
+/* What stands before an answer: "Provisional (110 of 800 runs, busy machine): "; "No answer: 2 runs
+ * per point on a busy machine. "; "" = all runs are done and nothing disturbed them. */
+const char *page_state(const struct lab_page *page, const struct study_digest *digest,
+                       const char *answer, struct lab_arena *arena);
+/* That devices are parts of one CPU, a sentence without its full stop; NULL = they aren't. */
+const char *page_slices(const struct study_digest *digest);
+/* Whether the first screen and the terminal show it: nothing disturbs a simulated machine. */
+bool page_is_shown(const struct lab_page *page, const char *warning);
+#define PAGE_AFFECTS "; affects times and rates, not "
+/* "68 of 110 runs: other processes took up to 64.3% of …". */
+const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
+                         const struct study_note *note, struct lab_arena *arena);
+/* How many of the runs that ended have any, and the most frequent ones. */
+void page_add_warnings(const struct lab_page *page, const struct study_digest *digest,
+                       struct lab_str *text, struct lab_arena *arena);
 
 /* --- parts of the document --- */
 
@@ -122,8 +140,6 @@ struct page_open page_open_count(const struct lab_page *page, bool asked);
 const char *page_verdict(const struct lab_page *page, const struct study_digest *digest,
                          const struct page_names *names, struct lab_arena *arena,
                          size_t *ret_headline);
-/* Whether a warning bears on the verdict: a busy machine doesn't on what a program computed. */
-bool page_concerns(const struct lab_page *page, const char *warning);
 
 /* Whether an analysis has an answer, and not only found that it can't give one. */
 bool page_tells(const struct lab_page_analysis *analysis);

@@ -52,19 +52,13 @@ static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) 
     return true;
 }
 
-bool page_is_busy(const struct study_digest *digest) {
-    for (int i = 0; i < digest->warnings.count; i++)
-        if (lab_str_starts(digest->warnings.items[i].text, "other processes took ") &&
-            2 * digest->warnings.items[i].run_count >= digest->state_counts[LAB_RUN_DONE])
-            return true;
-    return false;
-}
-
 /* With more runs, or on a quiet machine. `planned`: runs per point that don't decide it; 0 = the
  * study is over. */
 static void add_text(const struct repeat *repeat, int planned, bool busy, struct lab_arena *arena,
                      struct lab_str *text) {
     static const char because[] = "other processes took much of its CPU time";
+    if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
+        lab_str_add(text, PAGE_QUIET ". ");
     lab_str_add(text, "Inconclusive");
     if (!repeat->first)
         lab_str_printf(text, " in %d of %d comparisons", repeat->open, repeat->compared);
@@ -81,8 +75,6 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
     else /* the spread would do: so few runs, or so many comparisons, don't */
         lab_str_printf(text, " with %d run%s per point: run %d", repeat->n,
                        repeat->n == 1 ? "" : "s", repeat->advised);
-    if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
-        lab_str_add(text, ". " PAGE_QUIET);
 }
 
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,

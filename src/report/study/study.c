@@ -117,27 +117,22 @@ static void add_others(struct lab_doc *doc, const struct end *end) {
 
 /* --- what is wrong --- */
 
-/* "3 runs", "3 runs, e.g." where each has values of its own; of one run, its name. */
-static void add_who(const struct end *end, const struct study_note *note, struct lab_str *out) {
-    if (end->verbose)
-        study_add_who(note, end->digest.study->run_count, out);
-    else if (note->run_count > 1)
-        lab_str_printf(out, "%d runs%s", note->run_count, note->exact ? "" : ", e.g.");
-    else
-        lab_str_add(out, "1 run");
-}
-
+/* In full of each run, or in a line for all of them. */
 static void add_note(struct lab_doc *doc, const struct end *end, const char *word,
                      enum lab_doc_tone tone, const struct study_note *note) {
+    struct lab_arena *arena = lab_doc_arena(doc);
     LAB_AUTO(str, line);
-    add_who(end, note, &line);
-    lab_str_printf(&line, "%s %s", note->run_count > 1 && !note->exact && !end->verbose ? "" : ":",
-                   note->text);
-    bool whole = end->verbose || lab_str_starts(note->text, LAB_NO_METRIC);
+    if (end->verbose) {
+        study_add_who(note, end->digest.study->run_count, &line);
+        lab_str_printf(&line, ": %s", note->text);
+    } else {
+        lab_str_add(&line, page_warning(end->page, &end->digest, note, arena));
+    }
+    bool whole = end->verbose || lab_str_starts(note->text, LAB_NO_METRIC) ||
+                 strstr(line.text, PAGE_AFFECTS);
     int room = end->style.columns - 3 - (int)strlen(word);
     lab_doc_said(doc, word, tone, "%s",
-                 whole ? line.text
-                       : cut_clauses(line.text, room, end->style.unicode, lab_doc_arena(doc)));
+                 whole ? line.text : cut_clauses(line.text, room, end->style.unicode, arena));
 }
 
 static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,
@@ -215,7 +210,7 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
                                                   sizeof *warnings.items),
                                    0};
     for (int i = 0; i < digest->warnings.count; i++)
-        if (end->verbose || page_concerns(end->page, digest->warnings.items[i].text))
+        if (end->verbose || page_is_shown(end->page, digest->warnings.items[i].text))
             warnings.items[warnings.count++] = digest->warnings.items[i];
     add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings);
 }
@@ -307,6 +302,7 @@ static int rows_most(const struct end *end, const char *verdict) {
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
+    left -= page_slices(&end->digest) ? 1 : 0;
     if (end->verbose)
         return INT32_MAX;
     return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
@@ -342,6 +338,8 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     const char *verdict = verdict_of(&end, lab_doc_arena(doc));
     lab_doc_gap(doc);
     add_heading(doc, &end);
+    if (page_slices(&end.digest))
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", page_slices(&end.digest));
     lab_doc_gap(doc);
     if (verdict)
         lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);

@@ -225,9 +225,11 @@ static uint64_t gist_of(const char *text) {
     return hash;
 }
 
+/* What outliers are put down to differs between runs; the warning is one. */
 static void say(struct remarks *remarks, const char *text, const char *gist,
                 const struct lab_run *run) {
-    struct remark remark = {gist_of(gist), remarks->count, text, run};
+    bool outliers = lab_str_starts(gist, STUDY_OUTLIERS);
+    struct remark remark = {gist_of(outliers ? STUDY_OUTLIERS : gist), remarks->count, text, run};
     LAB_PUSH(remarks->items, remarks->count) = remark;
 }
 
@@ -249,8 +251,12 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
         const struct remark *remark = &remarks->items[i];
         if (i == 0 || remark->gist != remark[-1].gist)
             ordered[notes.count++] = (struct ordered_note){
-                {.text = remark->text, .run = &runs[i], .exact = true}, remark->order};
+                {.text = remark->text, .most = remark->text, .run = &runs[i], .exact = true},
+                remark->order};
         struct study_note *note = &ordered[notes.count - 1].note;
+        const char *at;
+        if (study_share_of(remark->text, &at) > study_share_of(note->most, &at))
+            note->most = remark->text;
         if (note->run_count && note->run[note->run_count - 1] == remark->run)
             continue;
         note->exact &= strcmp(note->text, remark->text) == 0;

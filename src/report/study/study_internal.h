@@ -41,6 +41,7 @@ struct study_range { /* of all rows with one unit */
 /* What is said about several runs, in words that differ at most in their figures. */
 struct study_note {
     const char *text;                 /* of the first run */
+    const char *most;                 /* of the run with the largest share */
     const struct lab_run *const *run; /* in the rows' order */
     int run_count;
     bool exact; /* it is the same text for all */
@@ -118,6 +119,14 @@ void study_add_points_counted(const struct study_digest *digest, struct lab_str 
 /* "failed", "invalid", "2 of 3 runs, concurrent"; "" = done and nothing to be said. */
 void study_add_remark(const struct study_digest *digest, const struct study_row *row,
                       struct lab_str *out);
+#define STUDY_OUTLIERS "severe outliers"
+/* The first number of a sentence that has decimals or is a percentage, and where it begins; -1 and
+ * NULL = none. */
+double study_share_of(const char *text, const char **ret_at);
+/* "74 of 110 runs: severe outliers, up to 12.1% of a run's times", "all 3 runs: …"; of runs with
+ * values of their own the largest, without advice. */
+void study_add_note(const struct study_digest *digest, const struct study_note *note,
+                    struct lab_str *out);
 /* "gpu0_numa0_vit0x0x0 and 2 more runs"; "all 3 runs" where `of` are all there are. */
 void study_add_who(const struct study_note *note, int of, struct lab_str *out);
 const char *study_hint(const struct study_note *note, struct lab_arena *arena); /* NULL likewise */

@@ -90,7 +90,7 @@ static void add_row(struct lab_doc *doc, const struct study_digest *digest,
     lab_doc_cell(doc, "%s", state.text);
 }
 
-static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) {
+static void add_meaning(struct lab_doc *doc, const struct study_digest *digest, bool latency) {
     bool across = false, within = false;
     for (int i = 0; i < digest->row_count; i++) {
         across |= digest->rows[i].rate_count > 1;
@@ -103,7 +103,7 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest) 
         across ? "Values are means over the runs of a point. Intervals are 95%, across runs."
                : "Intervals are 95%, within the run: they don't cover other runs.",
         across && within ? " A point with one run has the interval within that run." : "",
-        shows_latency(digest) && strcmp(study_latency_title(digest), "Time") != 0
+        latency && shows_latency(digest) && strcmp(study_latency_title(digest), "Time") != 0
             ? " Latency: one iteration, first to last stage; 95% are below p95."
             : "");
 }
@@ -153,8 +153,7 @@ void study_add_points(struct lab_doc *doc, const struct study_digest *digest, in
         lab_doc_text(doc, LAB_DOC_PLAIN, "%d more %s.", digest->row_count - shown, elsewhere);
         lab_doc_only(doc, LAB_DOC_ALL);
     }
-    if (elsewhere)
-        add_meaning(doc, digest);
+    add_meaning(doc, digest, elsewhere != NULL);
 }
 
 /* --- what is wrong --- */
@@ -214,10 +213,14 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
     struct lab_doc_item *items = lab_arena_alloc(arena, (size_t)count + 2, sizeof *items);
     for (int i = 0; i < count; i++) {
         const struct study_note *note = &notes->items[i];
+        const char *share;
         bool alike = note->run_count == 1 || note->exact;
+        study_share_of(note->most, &share);
         items[i] = (struct lab_doc_item){
-            .text = lab_arena_printf(arena, "%s%s", note->text,
-                                     alike ? "" : " (other runs: other values)"),
+            .text = lab_arena_printf(arena, "%s%s", note->most,
+                                     alike   ? ""
+                                     : share ? " (the largest value)"
+                                             : " (other runs: other values)"),
             .who = names_of(digest, &axes, note, of, arena),
             .hint = failures ? mark_hint(study_hint(note, arena), arena) : NULL};
     }

@@ -246,6 +246,55 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
     }
 }
 
+double study_share_of(const char *text, const char **ret_at) {
+    for (const char *at = text; *at; at++) {
+        size_t length = strspn(at, "0123456789.");
+        if (isdigit((unsigned char)*at) && (at[length] == '%' || memchr(at, '.', length - 1))) {
+            *ret_at = at;
+            return strtod(at, NULL);
+        }
+        at += length > 1 ? length - 1 : 0;
+    }
+    *ret_at = NULL;
+    return -1;
+}
+
+/* Of runs with values of their own: "other processes took up to 64.3% of …"; of what has no share
+ * that could be the largest, one of them. */
+static void add_most(const struct study_note *note, struct lab_str *out) {
+    const char *text = note->most, *at;
+    double most = study_share_of(text, &at);
+    size_t length = strcspn(text, ";");
+    if (at && lab_str_starts(text, STUDY_OUTLIERS))
+        lab_str_printf(out, ": " STUDY_OUTLIERS ", up to %.1f%% of a run's times", most);
+    else if (at && at < text + length)
+        lab_str_printf(out, ": %.*sup to %.*s", (int)(at - text), text, (int)(text + length - at),
+                       at);
+    else
+        lab_str_printf(out, ", e.g. %s", note->text);
+}
+
+void study_add_note(const struct study_digest *digest, const struct study_note *note,
+                    struct lab_str *out) {
+    static const char long_words[] = "the machine's CPU time during the run";
+    int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
+    if (note->run_count == ended && ended > 1)
+        lab_str_printf(out, "all %d runs", ended);
+    else
+        lab_str_printf(out, "%d of %d run%s", note->run_count, ended, study_plural(ended));
+    if (note->exact)
+        lab_str_printf(out, ": %s", note->text);
+    else
+        add_most(note, out);
+    char *found = strstr(out->text, long_words);
+    if (found) {
+        LAB_AUTO(str, rest);
+        lab_str_add(&rest, found + strlen(long_words));
+        out->length = (size_t)(found - out->text);
+        lab_str_printf(out, "the CPU time%s", rest.text ? rest.text : "");
+    }
+}
+
 void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
     int others = note->run_count - 1;
     const char *first = note->run[0]->id;

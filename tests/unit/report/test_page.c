@@ -124,8 +124,8 @@ LAB_TEST(what_lacks_something_opens_no_page) {
 LAB_TEST(warnings_are_on_the_first_screen) {
     struct given *g = *state;
     static const char *const shown[] = {
-        "Warnings in 1 of 5 runs. 1 run: the machine was busy.", NULL, NULL,
-        "Warnings in 4 of 8 runs. 3 runs: the machine was busy. 1 run: it was hot."};
+        "Warnings in 1 of 5 runs. 1 of 5 runs: the machine was busy.", NULL, NULL,
+        "Warnings in 4 of 8 runs. 3 of 8 runs: the machine was busy. 1 of 8 runs: it was hot."};
     fixture_plan(&g->study, 0, 1, 9, "vit32x2x128"); /* it is left */
     for (int i = 0; i < 4; i++) {
         fixture_done(&g->study, fixture_plan(&g->study, i % 2, 1, 2 + i / 2, "vit32x2x128"), 1000,
@@ -218,7 +218,7 @@ LAB_TEST(little_makes_a_page_too) {
     g->claims[1].verdict = LAB_CLAIM_INCONCLUSIVE;
     write_page(g, "html");
     assert_contains(g->text.text, "Inconclusive: <a href=\"index.html#inconclusive\">1 of 2 "
-                                  "comparisons</a>.");
+                                  "comparisons in numa</a>.");
     assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive comparisons");
     assert_contains(g->text.text, ">Runs needed</");
     g->claims[1].n = 5;

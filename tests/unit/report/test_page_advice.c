@@ -152,6 +152,53 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     }
 }
 
+/* Given runs that are left, load in most of them or parts of a CPU, then the answer begins with it,
+ * on the page and in the terminal; of a simulated machine no load counts. */
+LAB_TEST(the_headline_says_what_it_rests_on) {
+    struct given *g = *state;
+    static const struct {
+        int done, loaded, n;
+        const char *answer, *headline;
+    } cases[] = {
+        {4, 1, 4, "Use A (4 runs each).", "Use A (4 runs each)."},
+        {4, 2, 4, "Use A (4 runs each).", "Provisional (busy machine): Use A (4 runs each)."},
+        {3, 0, 3, "Use A. It is 3% up (3 runs each).", "Provisional (3 of 4 runs): Use A."},
+        {3, 3, 3, "Use A (x).", "Provisional (3 of 4 runs, busy machine): Use A (x)."},
+        {4, 4, 4, "Inconclusive: A (x).", "No answer: 4 runs per point on a busy machine."},
+        {4, 4, 5, "Inconclusive: A (x).", "Provisional (busy machine): Inconclusive: A (x)."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->study.study.run_count = 0;
+        for (int r = 0; r < 4; r++) {
+            struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+            run->repeat = r;
+            static const struct lab_run_rank slice = {.device = "cpu:0/2.0"};
+            run->ranks = &slice;
+            if (r < cases[i].done)
+                fixture_done(&g->study, run, 1000,
+                             r >= cases[i].loaded ? ""
+                             : r % 2              ? "\"other processes took 85.1% of it\""
+                                                  : "\"5.41 other threads per CPU were ready\"",
+                             "");
+        }
+        g->result.answer = cases[i].answer;
+        g->claims[0].n = cases[i].n;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text,
+                        lab_arena_printf(&g->study.arena, "**%s**\n",
+                                         lab_doc_escape(cases[i].headline, &g->study.arena)));
+        assert_contains(g->text.text, "> Devices are slices of one CPU: ");
+        write_end(g);
+        assert_contains(g->text.text, cases[i].headline);
+        assert_contains(g->text.text, "  Devices are slices of one CPU: ");
+    }
+    g->page.simulated = true;
+    write_end(g);
+    assert_null(strstr(g->text.text, "busy machine"));
+    assert_null(strstr(g->text.text, "Warning: "));
+}
+
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
 LAB_TEST(a_slow_device_is_in_the_headline) {
     struct given *g = *state;

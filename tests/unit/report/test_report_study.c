@@ -107,7 +107,7 @@ LAB_TEST(many_runs_stay_short) {
     assert_contains(text, "… 2494 more rows (--verbose). Values: samples/s. 1 run per point.\n");
     assert_contains(text,
                     "  Failed: 7 more runs, for other reasons: report/report.md has them all\n");
-    assert_contains(text, "  Warning: 190 runs, e.g. the load was ");
+    assert_contains(text, "  Warning: 190 of 10000 runs: the load was up to ");
     lab_mem_free(text);
     text = markdown_of(&f);
     assert_true(count_lines(text) < 300);
@@ -203,7 +203,8 @@ LAB_TEST(nothing_valid_has_a_banner) {
     assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid\n");
     assert_contains(text,
                     "  Invalid: no run of this study is valid, so the values of all are shown");
-    assert_contains(text, "  Invalid: 1 run: its values must not be used, for an unknown reason\n");
+    assert_contains(text,
+                    "  Invalid: 1 of 3 runs: its values must not be used, for an unknown reason\n");
     assert_contains(markdown, "\n> **Invalid:** no run of this study is valid");
     lab_mem_free(text);
     lab_mem_free(markdown);

@@ -1,0 +1,139 @@
+/*
+ * page_state.c: how far a study's values can be trusted: whether runs are left, what disturbed
+ * those that are done, and whether devices are parts of one CPU. Page, Markdown and terminal say
+ * the same.
+ */
+#include "report/page/page_internal.h"
+
+#include "model/reported_metric.h"
+
+#include <string.h>
+
+#define WARNINGS_NAMED 3 /* as many as the terminal has */
+
+/* --- warnings --- */
+
+static bool is_load(const char *warning) {
+    return strstr(warning, "other processes took ") || strstr(warning, "other threads per CPU");
+}
+
+static bool is_of_times(const char *warning) {
+    return is_load(warning) || strstr(warning, STUDY_OUTLIERS) ||
+           strstr(warning, "the hypervisor took ");
+}
+
+/* What settings are compared by, where that is no time nor rate: "loss"; NULL = it is one. */
+static const char *computed(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
+    const struct lab_claim *claim = leading && leading->claim_count ? leading->claims : NULL;
+    bool timed = !claim || !lab_str_starts(claim->kind, "metrics.") ||
+                 strstr(claim->quantity, "/s") || strstr(claim->quantity, "time") ||
+                 lab_str_equal(claim->quantity, "throughput");
+    return timed ? NULL : claim->quantity;
+}
+
+/* Whether it bears on the verdict: a busy machine doesn't on what a program computed. */
+static bool concerns(const struct lab_page *page, const char *warning) {
+    return !is_of_times(warning) || !computed(page);
+}
+
+bool page_is_shown(const struct lab_page *page, const char *warning) {
+    return !page || !page->simulated || lab_str_starts(warning, LAB_NO_METRIC);
+}
+
+const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
+                         const struct study_note *note, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    study_add_note(digest, note, &text);
+    if (!concerns(page, note->text)) {
+        size_t advice = strcspn(text.text, ";");
+        return lab_arena_printf(arena, "%.*s" PAGE_AFFECTS "%s", (int)advice, text.text,
+                                computed(page));
+    }
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* Runs that have any, each once. */
+static int count_warned(const struct study_digest *digest, const struct lab_page *page,
+                        struct lab_arena *arena) {
+    bool *seen = lab_arena_alloc(arena, (size_t)digest->study->run_count + 1, sizeof *seen);
+    int count = 0;
+    for (int i = 0; i < digest->warnings.count; i++)
+        for (int r = 0; r < digest->warnings.items[i].run_count &&
+                        page_is_shown(page, digest->warnings.items[i].text);
+             r++) {
+            bool *own = &seen[digest->warnings.items[i].run[r] - digest->study->runs];
+            count += !*own;
+            *own = true;
+        }
+    return count;
+}
+
+void page_add_warnings(const struct lab_page *page, const struct study_digest *digest,
+                       struct lab_str *text, struct lab_arena *arena) {
+    int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
+    int shown = 0, warned = count_warned(digest, page, arena);
+    if (warned == 0)
+        return;
+    lab_str_printf(text, "%sWarnings in %d of %d runs. ", text->length ? " " : "", warned, ended);
+    for (int i = 0; i < digest->warnings.count; i++) {
+        const struct study_note *note = &digest->warnings.items[i];
+        if (!page_is_shown(page, note->text) || shown++ >= WARNINGS_NAMED)
+            continue;
+        char *line = lab_arena_strdup(arena, page_warning(page, digest, note, arena));
+        if (concerns(page, note->text))
+            line[strcspn(line, ";")] = '\0';
+        line[0] = line[0] == 'a' ? 'A' : line[0];
+        lab_str_printf(text, "%s. ", line);
+    }
+    if (shown > WARNINGS_NAMED)
+        lab_str_printf(text, "%d more kind%s below. ", shown - WARNINGS_NAMED,
+                       study_plural(shown - WARNINGS_NAMED));
+    text->text[--text->length] = '\0';
+}
+
+/* --- the headline's condition --- */
+
+bool page_is_busy(const struct study_digest *digest) {
+    int count = 0; /* a run has one of them at most */
+    for (int i = 0; i < digest->warnings.count; i++)
+        if (is_load(digest->warnings.items[i].text))
+            count += digest->warnings.items[i].run_count;
+    return count > 0 && 2 * count >= digest->state_counts[LAB_RUN_DONE];
+}
+
+const char *page_state(const struct lab_page *page, const struct study_digest *digest,
+                       const char *answer, struct lab_arena *arena) {
+    if (!digest || page_is_untested(page))
+        return "";
+    int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
+    bool busy = page_is_busy(digest) && !page->simulated && !computed(page);
+    struct page_open open = page_open_count(page, true);
+    int n = open.first ? open.first->n : 0;
+    if (busy && lab_str_starts(answer, "Inconclusive") && n > 0 && n < LAB_CLAIM_RUNS_LEAST)
+        return lab_arena_printf(arena, "No answer: %d run%s per point on a busy machine. ", n,
+                                study_plural(n));
+    if (left == 0)
+        return busy ? "Provisional (busy machine): " : "";
+    return lab_arena_printf(arena,
+                            "Provisional (%d of %d runs%s): ", digest->state_counts[LAB_RUN_DONE],
+                            digest->study->run_count, busy ? ", busy machine" : "");
+}
+
+/* --- devices --- */
+
+const char *page_slices(const struct study_digest *digest) {
+    const char *first = NULL;
+    bool several = false;
+    for (int i = 0; digest && i < digest->study->run_count; i++)
+        for (int k = 0; k < digest->study->runs[i].rank_count; k++) {
+            const char *device = digest->study->runs[i].ranks[k].device;
+            if (!device || !lab_str_starts(device, "cpu:") || !strchr(device, '/'))
+                continue;
+            first = first ? first : device;
+            several |= strncmp(device, first, strcspn(first, "/") + 1) != 0;
+        }
+    return !first    ? NULL
+           : several ? "Devices are slices of CPUs: those of a NUMA node share memory and caches"
+                     : "Devices are slices of one CPU: they share memory and caches";
+}
