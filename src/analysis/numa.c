@@ -185,12 +185,35 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     return lab_arena_printf(arena, "%s: no difference%s.", who, lab_claim_larger(bound, arena));
 }
 
+#define NODES_NAMED 3 /* in sentences; a table has more */
+
+/* Whether every device is to be bound to the node that it is attached to, over many nodes. */
+static bool binds_locally(const struct lab_numa_grid *grid) {
+    int nodes = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        bool known = false;
+        if (verdict_of(device) != LAB_CLAIM_YES || !lab_numa_home_tested(device) ||
+            binding_node(device) != device->home)
+            return false;
+        for (int k = 0; k < d; k++)
+            known |= grid->devices[k].home == device->home;
+        nodes += !known;
+    }
+    return nodes > NODES_NAMED;
+}
+
 /* "Bind GPUs 0–2 to NUMA node 0." of devices for which another node is slower for certain and whose
  * own was tested; then the others, where there are such. */
 static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *arena,
                         struct lab_str *text) {
     static const enum lab_claim_verdict verdicts[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
                                                       LAB_CLAIM_INCONCLUSIVE};
+    if (binds_locally(grid)) {
+        bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
+        lab_str_printf(text, "Bind each %s to its local NUMA node.", gpus ? "GPU" : "device");
+        return;
+    }
     for (int v = 0; v < LAB_COUNT_OF(verdicts) && (v == 0 || text->length); v++)
         for (int d = 0; d < grid->device_count; d++) {
             const char *sentence = binding_of(grid, d, verdicts[v], arena);

@@ -13,6 +13,8 @@
 #define ROW_SIZES      26 /* of a row, on a page; a paper has no room for that */
 #define DISTINCT_MOST  8
 #define FIGURE_SHARE   0.14 /* of the height that values above bars take */
+#define UPRIGHT_FROM   8    /* bars of a panel: values of more stand upright */
+#define UPRIGHT_SIZES  3.6  /* their lengths, in sizes of their letters */
 #define ZERO_SHARE     0.5  /* what begins below this share of its end begins at zero */
 #define SMALLEST_DIGIT 1e-9
 #define CONSTANT       1e-9 /* share of the values: a smaller range is rounding */
@@ -26,6 +28,7 @@ struct range {
     double low, high;
     bool log;
     bool valued; /* above bars */
+    int bars;    /* that have their values there */
     bool zero;   /* of a logarithmic x: some are 0 */
 };
 
@@ -63,6 +66,7 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
     if (!of_x && series->mark == LAB_CHART_BARS && !range->log)
         widen(range, 0);
     range->valued |= !of_x && series->valued;
+    range->bars += !of_x && series->valued ? (int)series->count : 0;
 }
 
 /* How far intervals may reach: twice the span of the values beyond them, or some of the usual
@@ -116,7 +120,7 @@ static bool stands_on_zero(const struct lab_chart_panel *const *panels, int coun
 }
 
 /* So that nothing lies on the frame, and what is near to zero shows how near. */
-static void pad(struct range *range, bool of_x, bool on_zero) {
+static void pad(struct range *range, bool of_x, bool on_zero, double figures) {
     if (isnan(range->low)) {
         range->low = range->log ? 1 : 0;
         range->high = range->log ? 10 : 1;
@@ -140,12 +144,21 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
         span = fmax(span, high);
     range->high = high == 0 && low < 0 && on_zero ? 0 : high + share * span;
     if (range->valued && high > 0)
-        range->high += FIGURE_SHARE * span;
+        range->high += figures * span;
     if (range->valued && low < 0)
-        range->low -= FIGURE_SHARE * span;
+        range->low -= figures * span;
 }
 
-static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x) {
+/* Of the span, that values above bars take. */
+static double figure_share(int bars, double pixels, double size) {
+    double length = UPRIGHT_SIZES * size;
+    return bars > UPRIGHT_FROM && pixels > 2 * length
+               ? fmax(FIGURE_SHARE, length / (pixels - length))
+               : FIGURE_SHARE;
+}
+
+static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x,
+                               double pixels, double size) {
     const struct lab_chart_axis *axis = of_x ? &panels[0]->x : &panels[0]->y;
     struct range range = {.low = NAN, .high = NAN, .log = axis->log};
     LAB_AUTO(arena, arena);
@@ -160,7 +173,8 @@ static struct range find_range(const struct lab_chart_panel *const *panels, int 
             widen(&range, panels[p]->shades[i].until);
         }
     }
-    pad(&range, of_x, !of_x && stands_on_zero(panels, count));
+    pad(&range, of_x, !of_x && stands_on_zero(panels, count),
+        figure_share(range.bars / (count > 0 ? count : 1), pixels, size));
     if (isfinite(axis->low) && (!axis->log || axis->low > 0)) {
         if (!axis->log && axis->low < range.low) /* room above grows with what is drawn below */
             range.high += (of_x ? 0.02 : 0.06) * (range.low - axis->low);
@@ -331,7 +345,7 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, double pixel
 
 static void add_numbers(const struct lab_chart_panel *const *panels, int count, bool of_x,
                         double pixels, double size, struct plot_axis *ret) {
-    struct range range = find_range(panels, count, of_x);
+    struct range range = find_range(panels, count, of_x, pixels, size);
     ret->low = range.low;
     ret->high = range.high;
     ret->log = range.log;

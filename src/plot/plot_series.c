@@ -284,6 +284,23 @@ static double clear_of_levels(const struct drawing *d, double y, bool up, double
     return y;
 }
 
+/* Where an upright text begins: above levels that would cross it, where there is room. */
+static double above_levels(const struct drawing *d, double y, double width) {
+    const struct lab_chart_panel *panel = d->made->panel;
+    double begin = y;
+    for (int pass = 0; pass < panel->series_count; pass++)
+        for (int s = 0; s < panel->series_count; s++) {
+            const struct lab_chart_series *level = &panel->series[s];
+            if (level->mark != LAB_CHART_DASHES || level->count == 0 ||
+                level->y[0] != level->y[level->count - 1])
+                continue;
+            double at = at_y(d, level->y[0]);
+            if (at < begin + 2 && at > begin - width - 2)
+                begin = at - 3;
+        }
+    return begin - width < d->made->top ? y : begin;
+}
+
 /* The value at the bar's end: along it where that is wide enough, else upright, else not. Next to a
  * whisker where there is room: at the whisker's end it would look like that end's value. */
 static void add_value(const struct drawing *d, size_t i, double x, double slot, double base) {
@@ -316,6 +333,8 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
             return;
     }
     double y = end + (up ? -1 : 1) * (upright ? 3 : size * 0.5 + 3);
+    if (upright && up)
+        y = above_levels(d, y, width);
     plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_TEXT,
                                                 .x = x,
                                                 .y = upright ? y : clear_of_levels(d, y, up, size),

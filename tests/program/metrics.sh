@@ -50,7 +50,7 @@ expect_out '^gpu0_numa0_lr25,0,loss,,6.25,[0-9]+,1,[0-9]\.[0-9]+$'
 first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
 expect_out '^lr=25: 50.0% lower loss than lr=50'
-grep -Fq "$work/train 25 0" "$folder/report/report.md" || fail "$what: no line to paste"
+grep -Fq "$work/train 25 \${SEED:-0}" "$folder/report/report.md" || fail "$what: no line to paste"
 run analyze metrics "$first" "$folder" objective=LOSS
 expect_status 0
 expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*2 runs each' # one plan: its runs are pooled, but for

@@ -11,6 +11,7 @@
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
 #define HERO_ROWS      16  /* of a map */
+#define HERO_HALF      10  /* rows from which one panel fills it */
 #define LEAD_SENTENCES 3
 #define LEAD_MOST      330 /* characters of them */
 #define SUBJECTS_SHOWN 3
@@ -383,6 +384,8 @@ static void add_columns(const struct page_build *build) {
                                                .title = chart->title ? chart->title : chart->name});
         bool map = chart->panels[0].heat != NULL, tall = chart->panels[0].y.name_count > 5;
         int panels = map && !tall ? HERO_MAPS : map ? HERO_MAPS / 2 : chart->columns > 1 ? 2 : 1;
+        if (map && chart->panels[0].y.name_count > HERO_HALF)
+            panels = 1;
         page_add_chart(build, chart, HERO_WIDTH, panels);
         lab_doc_end(doc);
     }

@@ -280,10 +280,10 @@ void study_add_note(const struct study_digest *digest, const struct study_note *
     int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
     if (note->run_count == ended && ended > 1)
         lab_str_printf(out, "all %d runs", ended);
-    else
-        lab_str_printf(out, "%d of %d run%s", note->run_count, ended, study_plural(ended));
+    else if (ended > 1)
+        lab_str_printf(out, "%d of %d runs", note->run_count, ended);
     if (note->exact)
-        lab_str_printf(out, ": %s", note->text);
+        lab_str_printf(out, "%s%s", ended > 1 ? ": " : "", note->text);
     else
         add_most(note, out);
     char *found = strstr(out->text, long_words);

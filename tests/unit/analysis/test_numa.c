@@ -228,6 +228,19 @@ LAB_TEST(test_many_devices_are_drawn_by_distance) {
     given_end(&given);
 }
 
+/* Given many nodes, then the headline doesn't list them where each device's own is best. */
+LAB_TEST(test_many_local_nodes_are_one_sentence) {
+    for (int nodes = 3; nodes <= 4; nodes++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int gpu = 0; gpu < nodes; gpu++)
+            add_device(&given, gpu, gpu, nodes, 5, planted, 0.001);
+        assert_has(analyze(&given).answer, nodes < 4 ? "Bind GPU 1 to NUMA node 1. Bind GPU 2 to "
+                                                     : "Bind each GPU to its local NUMA node. ");
+        given_end(&given);
+    }
+}
+
 LAB_TEST(test_another_node_may_be_better_than_the_local_one) {
     static const double gain[MODELS] = {-0.2, -0.1, -0.05, 0};
     struct given_study given;
