@@ -12,7 +12,7 @@
 #define PRINTED_ROWS 24 /* of a long table; the style has the same number */
 #define FREE_COLUMNS 40 /* text beyond this is broken into lines */
 
-#define CHART_BYTES (150 << 10) /* of a chart; a larger one is a link */
+#define CHART_BYTES (320 << 10) /* of a chart; a larger one is a link */
 #define PHONE_BYTES (400 << 10) /* of a page, beyond which charts have one form */
 #define FULL_BYTES  (96 << 10)  /* of a page, kept for tables and words when charts go */
 
