@@ -99,7 +99,8 @@ struct lab_plan {
 
 /* What a plan will take of time and disk, before it starts. */
 struct lab_plan_estimate {
-    double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
+    double expected_s; /* with cool-downs and report; NaN = nothing like any of its runs has run */
+    double report_s;   /* of it, for the report */
     int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
     int guessed;     /* runs estimated from other workloads; unknown ones too */
     int by_duration; /* runs whose time is what was asked for, whatever ran before */

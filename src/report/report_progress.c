@@ -65,7 +65,7 @@ static void add_name(const struct lab_report_progress *view, int index, struct l
 double lab_report_progress_left_s(const struct lab_report_progress *view) {
     double elapsed_s = NS_TO_S(view->ended_ns - view->begun_ns) * view->max_workers;
     bool paced = view->ended >= view->max_workers && view->busy_s > 0;
-    return view->estimate.left_s * (paced ? fmax(1, elapsed_s / view->busy_s) : 1);
+    return view->estimate.left_s * (paced ? fmax(1, elapsed_s / view->busy_s) : 1) + view->report_s;
 }
 
 static void say_left(const struct lab_report_progress *view, struct lab_str *out) {

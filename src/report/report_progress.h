@@ -24,6 +24,7 @@ struct lab_report_progress {
     struct lab_history *history;
     struct lab_run *runs; /* the study's, states kept up to date here */
     int run_count, max_workers;
+    double report_s; /* that the report takes after the last of them */
     int done, failed;
     struct study_axes axes;     /* of runs */
     bool repeated;              /* some point has several runs */
@@ -41,7 +42,7 @@ struct lab_report_progress {
 
 /* Counts what an earlier session of the study has done. `runs` is changed from here on. */
 void lab_report_progress_start(struct lab_report_progress *view, struct lab_run *runs, int count);
-/* What runs take, and what passes between them: pauses, files. NaN = unknown. */
+/* What runs take, what passes between them, and the report. NaN = unknown. */
 double lab_report_progress_left_s(const struct lab_report_progress *view);
 void lab_report_progress_event(struct lab_report_progress *view,
                                const struct lab_runner_event *event);

@@ -12,6 +12,7 @@
 #include "report/report_end.h"
 #include "report/report_progress.h"
 #include "run/launch/profiler.h"
+#include "run/plan_estimate.h"
 #include "run/run_study.h"
 #include "run/study.h"
 #include "track/tracker.h"
@@ -110,8 +111,12 @@ static void prepare_view(struct execution *execution, const struct lab_command_c
         .simulated = study->machine->simulated,
         .arena = call->arena,
     };
-    if (lines)
-        execution->view.history = lab_run_history(study->machine);
+    if (!lines)
+        return;
+    execution->view.history = lab_run_history(study->machine);
+    if (execution->wanted->report)
+        execution->view.report_s =
+            lab_run_plan_estimate(&study->plan, execution->view.history).report_s;
 }
 
 static int exit_status(const struct lab_runner_outcome *outcome) {

@@ -330,6 +330,20 @@ LAB_TEST(a_third_of_the_runs_tells_the_rest) {
     }
 }
 
+/* Given a simulated run, then one of a larger model is expected to take as long: it computes
+ * nothing. */
+LAB_TEST(simulated_work_takes_no_longer) {
+    static const struct lab_run_rank simulated = {.device = "sim:l40s-10:0"};
+    for (int i = 0; i < 2; i++) {
+        struct lab_run runs[] = {done_run(1, 1), planned_run(2)};
+        runs[1].options = "{\"depth\": 24}";
+        for (int k = 0; i == 0 && k < 2; k++)
+            runs[k].ranks = &simulated;
+        double left_s = estimate(runs, 2, NULL, 0, 1).left_s;
+        assert_true(i == 0 ? fabs(left_s - 1) < 1e-6 : left_s > 1.5);
+    }
+}
+
 LAB_TEST(below_5_percent_a_run_goes_by_history) {
     struct lab_run runs[] = {done_run(1, 10), running_run(2)};
     struct lab_run_progress progress = {2, "measuring", 4, 100, 101 * S};
