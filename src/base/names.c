@@ -24,7 +24,7 @@ struct abbreviation {
 
 static const struct abbreviation abbreviations[] = {
     {"batch_size", "b", ""},         {"memory_size_mb", "", " MiB"}, {"tensor_shape", "", ""},
-    {"num_samples", "", " samples"}, {"NUMA node", "node ", ""},
+    {"num_samples", "", " samples"}, {"NUMA node", "NUMA ", ""},
 };
 
 /* "[3,224,224]" as "3x224x224", as ids have it. */

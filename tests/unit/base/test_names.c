@@ -29,8 +29,8 @@ LAB_TEST(words_keep_what_differs) {
         "sim:l40s-10:0, NUMA node 0, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
         "sim:l40s-10:0, NUMA node 2, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
         "sim:l40s-10:0, NUMA node 2, vit0x0x0, batch_size=16, tensor_shape=[3,384,384]"};
-    static const char *const wanted[] = {"node 0, 3x224x224", "node 2, 3x224x224",
-                                         "node 2, 3x384x384"};
+    static const char *const wanted[] = {"NUMA 0, 3x224x224", "NUMA 2, 3x224x224",
+                                         "NUMA 2, 3x384x384"};
     becomes(names, wanted, 3, 30);
 }
 
