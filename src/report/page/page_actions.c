@@ -432,9 +432,11 @@ static void add_run(struct making *making, bool advised) {
     struct page_repeat more =
         page_repeat_make(making->page, making->digest, resumes, making->arena);
     if (resumes && !more.text) {
+        bool mended = making->digest->failures.count > 0;
         add(making, (struct page_action){.kind = PAGE_RESUME,
-                                         .text = busy ? PAGE_QUIET ". Then finish the study"
-                                                      : "Finish the study",
+                                         .text = busy     ? PAGE_QUIET ". Then finish the study"
+                                                 : mended ? "Then finish the study"
+                                                          : "Finish the study",
                                          .command = command});
     } else if (!resumes && repeat.length) {
         add_again(making,
