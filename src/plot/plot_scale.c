@@ -220,10 +220,12 @@ static void add_number(struct plot_axis *axis, double at, double step, double la
         rest *= 10;
         decimals++;
     }
+    const char *minus = value < 0 ? "−" : "";
     if (largest < 1e-4)
-        snprintf(text, sizeof text, "%.3g", value);
+        snprintf(text, sizeof text, "%s%.3g", minus, fabs(value));
     else
-        snprintf(text, sizeof text, "%.*f%s", decimals, value, value == 0 ? "" : sign);
+        snprintf(text, sizeof text, "%s%.*f%s", minus, decimals, fabs(value),
+                 value == 0 ? "" : sign);
     add_tic(axis, at, text);
 }
 

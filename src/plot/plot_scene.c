@@ -1,6 +1,8 @@
 /* plot_scene.c: a chart as marks: titles, key, axes, shades; plot_series.c adds the data. */
 #include "plot/plot_internal.h"
 
+#include "base/tty/safe_text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +16,12 @@ struct plot_mark *plot_scene_add(struct plot_scene *scene, struct plot_mark mark
         if (scene->count > 0)
             memcpy(more, scene->marks, (size_t)scene->count * sizeof *more);
         scene->marks = more;
+    }
+    if (mark.text) {
+        LAB_AUTO(str, text);
+        lab_safe_text_add_signed(&text, mark.text);
+        if (text.length && strcmp(text.text, mark.text) != 0)
+            mark.text = lab_arena_strdup(scene->arena, text.text);
     }
     scene->marks[scene->count] = mark;
     return &scene->marks[scene->count++];
@@ -119,7 +127,7 @@ static void add_scale(struct plot_scene *scene, const struct plot_layout *layout
     enum { STEPS = 21, STEP = 5 };
     double size = layout->format->small, x = layout->heat_x, y = layout->heat_y;
     double most = layout->heat_most;
-    const char *ends[] = {lab_arena_printf(scene->arena, "%.3g", most > 0 ? -most : -1),
+    const char *ends[] = {lab_arena_printf(scene->arena, "−%.3g", most > 0 ? most : 1),
                           lab_arena_printf(scene->arena, "+%.3g", most > 0 ? most : 1)};
     plot_add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
     x += plot_text_width(ends[0], size) + 5;
@@ -131,7 +139,7 @@ static void add_scale(struct plot_scene *scene, const struct plot_layout *layout
     }
     x += STEP * STEPS;
     plot_add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
-    x += 5 + plot_text_width(ends[1], size) + 12;
+    x += 5 + plot_text_width(ends[1], size) + 6;
     const char *title = layout->chart->panels[0].heat->title;
     if (title)
         plot_add_text(scene,

@@ -47,7 +47,7 @@ run compare a1 b1 --fail-above 2% --markdown
 expect_status 3
 expect_out '^Slow-down above 2% shown: B.*: [45]\.[0-9]% lower throughput than A \(95% CI'
 expect_out '^\| Device \| A \| B \| Change, 95% CI \| Verdict \|$'
-expect_out '^\| GPU [01] \| [0-9.]+/s \| [0-9.]+/s \| -[45]\.[0-9]% .* \| slower \|$'
+expect_out '^\| GPU [01] \| [0-9.]+/s \| [0-9.]+/s \| −[45]\.[0-9]% .* \| slower \|$'
 run compare a1 a2 b1
 expect_out '^C, compared with A$'
 

@@ -229,7 +229,7 @@ static const char *heat_text(const struct axis *axis, int row, struct lab_arena 
                    : "";
     if (claimed && claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "≤%.1f", ceil(1000 * claim->bound - 1e-9) / 10);
-    return lab_arena_printf(arena, "%.1f%s", fabs(cell.value) < 0.05 ? 0 : cell.value,
+    return lab_arena_printf(arena, "%s%.1f%s", cell.value <= -0.05 ? "−" : "", fabs(cell.value),
                             claimed && claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "?" : "");
 }
 

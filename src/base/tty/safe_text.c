@@ -44,3 +44,19 @@ void lab_safe_text_add_csv(struct lab_str *out, const char *text, bool always) {
     }
     lab_str_add(out, "\"");
 }
+
+/* A hyphen before a digit, at the start or after a space or a bracket. */
+static bool is_minus(const char *text, const char *at) {
+    return *at == '-' && isdigit((unsigned char)at[1]) && (at == text || strchr(" [(", at[-1]));
+}
+
+void lab_safe_text_add_signed(struct lab_str *out, const char *text) {
+    bool code = false;
+    for (const char *c = text; *c; c++) {
+        code ^= *c == '`';
+        if (!code && is_minus(text, c))
+            lab_str_add(out, "−");
+        else
+            lab_str_add_bytes(out, c, 1);
+    }
+}

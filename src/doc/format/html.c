@@ -5,6 +5,8 @@
  */
 #include "doc/block.h"
 
+#include "base/tty/safe_text.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -40,6 +42,13 @@ static void add_bytes(struct lab_str *out, const char *text, size_t left) {
 
 static void add_text(struct lab_str *out, const char *text) {
     add_bytes(out, text, strlen(text));
+}
+
+/* With minus signs, which code doesn't have. */
+static void add_words(struct lab_str *out, const char *text) {
+    LAB_AUTO(str, words);
+    lab_safe_text_add_signed(&words, text);
+    add_text(out, words.text);
 }
 
 void lab_doc_add_html(const char *text, struct lab_str *out) {
@@ -121,7 +130,9 @@ static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_
         add_text(out, text->word);
         lab_str_add(out, "</strong> ");
     }
-    const char *rest = text->text;
+    LAB_AUTO(str, words);
+    lab_safe_text_add_signed(&words, text->text);
+    const char *rest = words.text;
     for (size_t length = strcspn(rest, "\n"); rest[length] && !text->marked;
          length = strcspn(rest, "\n")) {
         add_bytes(out, rest, length);
@@ -143,7 +154,7 @@ static void write_items(struct lab_doc_writer *writer, const struct lab_doc_bloc
     lab_str_add(out, notes->faint ? "<ul class=\"faint\">\n" : "<ul>\n");
     for (int i = 0; i < notes->count; i++) {
         lab_str_add(out, "<li>");
-        add_text(out, notes->items[i].text);
+        add_words(out, notes->items[i].text);
         if (notes->items[i].who) {
             lab_str_add(out, "<br><span class=\"faint\">");
             add_marked(out, notes->items[i].who);
@@ -172,7 +183,7 @@ static void write_command(struct lab_str *out, const char *line, const char *rem
     lab_str_add(out, "</code>");
     if (remark) {
         lab_str_add(out, "<b>");
-        add_text(out, remark);
+        add_words(out, remark);
         lab_str_add(out, "</b>");
     }
     lab_str_add(out, "</div>\n");
@@ -210,7 +221,7 @@ static void add_cell(struct lab_str *out, const struct lab_doc_cell *cell,
     if (column->marked)
         add_marked(out, text.text);
     else
-        add_text(out, text.text);
+        (column->code ? add_text : add_words)(out, text.text);
     lab_str_add(out, column->code ? "</code></td>" : "</td>");
 }
 
@@ -307,7 +318,7 @@ static void write_chart(struct lab_doc_writer *writer, const struct lab_doc_bloc
         lab_str_printf(out, "<div class=\"picture phone\">%s</div>", narrow.text);
     if (chart->caption || !shown) {
         lab_str_add(out, "<figcaption>");
-        add_text(out, shown ? chart->caption : "The chart is too large for the page: ");
+        add_words(out, shown ? chart->caption : "The chart is too large for the page: ");
         if (!shown)
             lab_str_printf(out, "<a href=\"%s.svg\">%s.svg</a>", chart->name, chart->name);
         lab_str_add(out, "</figcaption>");

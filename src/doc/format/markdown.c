@@ -18,10 +18,12 @@ static void add_heading(struct lab_doc_writer *writer, const char *title) {
 }
 
 static void add_words(const char *text, bool marked, struct lab_str *out) {
+    LAB_AUTO(str, words);
+    lab_safe_text_add_signed(&words, text);
     if (marked)
-        lab_str_add(out, text);
+        lab_str_add(out, words.text);
     else
-        lab_doc_add_escaped(text, out);
+        lab_doc_add_escaped(words.text, out);
 }
 
 static void write_paragraph(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
@@ -47,7 +49,7 @@ static void write_items(struct lab_doc_writer *writer, const struct lab_doc_bloc
         const struct lab_doc_item *item = &notes->items[i];
         lab_str_add(out, i == 0 || notes->apart ? "\n" : "");
         lab_str_add(out, notes->apart ? "" : "- ");
-        lab_doc_add_escaped(item->text, out);
+        add_words(item->text, false, out);
         lab_str_add(out, "\n");
         if (item->who)
             lab_str_printf(out, "  - %s\n", item->who);

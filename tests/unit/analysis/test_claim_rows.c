@@ -100,8 +100,8 @@ LAB_TEST(a_heat_map_says_what_is_certain) {
     lab_rows_set_heat(panel, &rows, "device", "node", "change", "Change [%]", &test_arena);
     assert_int_equal(panel->x.name_count, 2);
     assert_int_equal(panel->y.name_count, 2);
-    assert_string_equal(panel->heat->texts[0], "-12.5");
+    assert_string_equal(panel->heat->texts[0], "−12.5");
     assert_string_equal(panel->heat->texts[1], "≤0.8");
-    assert_string_equal(panel->heat->texts[2], "-2.0?");
+    assert_string_equal(panel->heat->texts[2], "−2.0?");
     assert_true(isnan(panel->heat->values[3]));
 }

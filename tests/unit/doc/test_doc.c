@@ -1,4 +1,5 @@
 /* One document in every format: what each shows, leaves out, and takes as it stands. */
+#include "base/tty/safe_text.h"
 #include "doc/doc.h"
 #include "doc/stream.h"
 
@@ -98,6 +99,20 @@ LAB_TEST(markdown_escapes_and_nests) {
                                                     "| cuda_1 | – |\n"
                                                     "\n"
                                                     "- copies \\< 1 MiB aren't counted\n");
+}
+
+/* Values have a minus sign; dates, names, options and code keep their hyphens. */
+LAB_TEST(values_below_zero_have_a_minus_sign) {
+    static const char *const cases[][2] = {
+        {"-5.9% [-6.2, -5.6] (-1)", "−5.9% [−6.2, −5.6] (−1)"},
+        {"2026-11-18, l40s-10, -n 3, 4-7, a - 1", "2026-11-18, l40s-10, -n 3, 4-7, a - 1"},
+        {"`head -5` -5", "`head -5` −5"},
+    };
+    for (int i = 0; i < 3; i++) {
+        LAB_AUTO(str, text);
+        lab_safe_text_add_signed(&text, cases[i][0]);
+        assert_string_equal(text.text, cases[i][1]);
+    }
 }
 
 LAB_TEST(page_takes_nothing_as_code) {
