@@ -28,7 +28,8 @@ static const struct lab_field model_fields[] = {
     LAB_FIELD(struct crossover_model, compute_s, "compute_ms", "Compute", LAB_UNIT_TIME),
     LAB_FIELD(struct crossover_model, transfer_s, "transfer_ms", "Transfer", LAB_UNIT_TIME),
     LAB_FIELD(struct crossover_model, excess, "excess", "Compute vs transfer", LAB_UNIT_CHANGE),
-    LAB_FIELD(struct crossover_model, bound, "bound_by", "Bound by", LAB_UNIT_TEXT),
+    LAB_FIELD(struct crossover_model, bound, "bound_by", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct crossover_model, shown, NULL, "Bound by", LAB_UNIT_TEXT),
     LAB_FIELD(struct crossover_model, runs, "runs", "Runs", LAB_UNIT_COUNT),
 };
 

@@ -158,7 +158,7 @@ static const char *interval(const struct lab_claim *claim, struct lab_arena *are
         return lab_arena_printf(arena, "%.0f%% CI [%s, %s]×", level, factor(claim->low, arena),
                                 factor(claim->high, arena));
     if (claim->difference)
-        return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", level, least < 0 ? "−" : "",
+        return lab_arena_printf(arena, "%.0f%% CI [%s%.3g, %.3g]", level, least < 0 ? "-" : "",
                                 fabs(least), most);
     if (least < 0)
         return lab_arena_printf(arena, "%.0f%% CI: %s to %s", level,
@@ -166,6 +166,14 @@ static const char *interval(const struct lab_claim *claim, struct lab_arena *are
                                 end_words(claim, claim->high, arena));
     return lab_arena_printf(arena, "%.0f%% CI [%s, %s]%%", level, percent(least, arena),
                             percent(most, arena));
+}
+
+#define ONE_RUN ": no interval"
+
+/* A value without a verdict: there is no second run. */
+static bool is_single(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->n == 1 && isnan(claim->low) &&
+           !claim->reason;
 }
 
 static const char *runs(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -242,8 +250,9 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
         if (!isnan(claim->low))
             count = lab_arena_printf(arena, "%.0f%% CI [%s, %s]%s, %s", 100 * claim->confidence,
                                      words.low, words.high, words.unit, count);
-        return lab_arena_printf(arena, "Inconclusive: %s %s%s (%s)", about, words.value, words.unit,
-                                count);
+        return lab_arena_printf(arena, "%s%s %s%s (%s%s)",
+                                is_single(claim) ? "" : "Inconclusive: ", about, words.value,
+                                words.unit, count, is_single(claim) ? ONE_RUN : "");
     }
 }
 
@@ -292,8 +301,8 @@ static const char *comparison(const struct lab_claim *claim, const char *subject
             lab_arena_printf(arena, "%s %s %s than %s", amount(claim, arena),
                              lower ? (time ? "shorter" : "lower") : (time ? "longer" : "higher"),
                              claim->quantity, claim->reference);
-    return lab_arena_printf(arena, "%s: %s (%s%s%s)", subject, words, within, *within ? ", " : "",
-                            runs(claim, arena));
+    return lab_arena_printf(arena, "%s: %s (%s%s%s%s)", subject, words, within, *within ? ", " : "",
+                            runs(claim, arena), is_single(claim) ? ONE_RUN : "");
 }
 
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena) {
@@ -309,6 +318,8 @@ const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *
                                 lab_claim_within(subject, arena),
                                 lab_claim_within(claim->reference, arena), runs(claim, arena));
     case LAB_CLAIM_INCONCLUSIVE:
+        if (is_single(claim))
+            return comparison(claim, subject, arena);
         if (claim->n <= 2) /* so few runs say it themselves */
             next = "";
         return lab_arena_printf(arena, "Inconclusive: %s%s%s",

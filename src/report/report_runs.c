@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONFIDENCE 0.95
 
@@ -50,14 +51,32 @@ static const char *place(const struct lab_study_run *run, struct lab_arena *aren
     return lab_arena_strdup(arena, text.text);
 }
 
-/* One end of a range, with what it is the value of: "64.1 samples/s (vit32x4x512)". */
-static const char *end_words(const struct lab_study_point *point,
-                             const struct lab_study_point *other, struct lab_arena *arena) {
-    const char *name = lab_study_point_model(point, arena),
-               *value = figure(mean(point), point->runs[0], arena);
-    if (lab_str_equal(name, lab_study_point_model(other, arena)))
-        name = place(point->runs[0], arena);
-    return lab_arena_printf(arena, "%s (%s)", value, name);
+#define POINTS_NAMED 4
+
+/* "vit0x0x0 38000, vit32x2x256 38500 and vit32x4x512 18800 samples/s"; of many the lowest and the
+ * highest, each with its name. */
+static const char *rates_words(const struct lab_study_point *points, int count, int low, int high,
+                               struct lab_arena *arena) {
+    const char *names[POINTS_NAMED + 1] = {NULL};
+    const struct lab_study_point *ends[] = {&points[low], &points[high]};
+    bool few = count <= POINTS_NAMED, alike = lab_str_equal(lab_study_point_model(ends[0], arena),
+                                                            lab_study_point_model(ends[1], arena));
+    int shown = few ? count : 2;
+    for (int i = 0; i < shown; i++) {
+        const struct lab_study_point *point = few ? &points[i] : ends[i];
+        const char *rate = figure(mean(point), point->runs[0], arena);
+        bool last = i + 1 == shown; /* the unit stands once */
+        names[i] = lab_arena_printf(
+            arena, "%s %s",
+            alike ? place(point->runs[0], arena) : lab_study_point_model(point, arena),
+            last ? rate : lab_arena_strndup(arena, rate, strcspn(rate, " ")));
+    }
+    LAB_AUTO(str, text);
+    if (few)
+        lab_str_add_list(&text, names, "and");
+    else
+        lab_str_printf(&text, "%s to %s", names[0], names[1]);
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *one_point(const struct lab_study_point *point, struct lab_arena *arena) {
@@ -108,7 +127,10 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
     const char *verdict = single ? " 1 run per point: no verdict." : "";
     if (bound)
         verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
-    return lab_arena_printf(arena, "%d of %d runs are valid: %s to %s.%s", used, study->run_count,
-                            end_words(&points[low], &points[high], arena),
-                            end_words(&points[high], &points[low], arena), verdict);
+    const char *valid =
+        used == study->run_count
+            ? lab_arena_printf(arena, "All %d runs are valid", used)
+            : lab_arena_printf(arena, "%d of %d runs are valid", used, study->run_count);
+    return lab_arena_printf(arena, "%s: %s.%s", valid, rates_words(points, count, low, high, arena),
+                            verdict);
 }

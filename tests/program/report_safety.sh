@@ -13,7 +13,7 @@ expect_text() {
 run run quick_test device=sim:l40s-10 experiment.name=mine
 expect_status 0
 expect_out 'Transfer takes longer:'
-expect_out '^vit0x0x0 and '
+expect_out '^All 3 runs are valid: vit0x0x0 '
 folder=$(echo "$work"/outputs/mine/*/*)
 
 # a folder with a user's own files is refused, and stays as it is

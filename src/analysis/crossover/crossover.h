@@ -18,6 +18,7 @@ struct crossover_model {
     double compute_s, transfer_s; /* of a sample, geometric means; NaN = unknown or none */
     struct lab_claim excess;      /* "crossover.model": compute time against transfer time */
     const char *bound;            /* "compute", "transfer", "both", "inconclusive", "unknown" */
+    const char *shown;            /* the same for people: "compute (1 run)" */
 };
 
 struct crossover_series { /* models by work: of one depth or width, or all of them */

@@ -45,10 +45,15 @@ static const char *bound_of(const struct crossover_model *model) {
     if (isnan(model->excess.effect))
         return "unknown";
     if (model->excess.verdict != LAB_CLAIM_YES)
-        return model->excess.verdict == LAB_CLAIM_NO ? "both"
-               : model->excess.n < 2                 ? "one run: no interval"
-                                                     : "inconclusive";
+        return model->excess.verdict == LAB_CLAIM_NO ? "both" : "inconclusive";
     return model->excess.effect > 0 ? "compute" : "transfer";
+}
+
+/* Of one run, a value without a verdict. */
+static const char *shown_bound(const struct crossover_model *model) {
+    if (model->excess.n != 1 || isnan(model->excess.effect))
+        return model->bound;
+    return model->excess.effect > 0 ? "compute (1 run)" : "transfer (1 run)";
 }
 
 /* --- the crossover --- */
@@ -186,8 +191,10 @@ int crossover_groups_make(const struct lab_study_table *study, const char *prefi
             LAB_ADD(claims, claim_count, arena) = &groups[g].models[m].excess;
     lab_claim_adjust(claims, claim_count);
     for (int g = 0; g < count; g++)
-        for (int m = 0; m < groups[g].count; m++)
+        for (int m = 0; m < groups[g].count; m++) {
             groups[g].models[m].bound = bound_of(&groups[g].models[m]);
+            groups[g].models[m].shown = shown_bound(&groups[g].models[m]);
+        }
     *ret_groups = groups;
     return count;
 }

@@ -129,6 +129,8 @@ static struct lab_doc_column *make_columns(const struct study_digest *digest,
     memcpy(columns + before, values, sizeof values);
     columns[before + RATE].title =
         lab_arena_printf(arena, "%s%s", study_rate_title(digest), digest->repeats ? ", mean" : "");
+    if (!digest->repeats)
+        columns[before + INTERVAL].title = "Within the run";
     columns[before + LATENCY].title =
         shows_latency(digest) && !brief ? study_latency_title(digest) : NULL;
     if (brief)

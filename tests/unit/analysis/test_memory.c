@@ -61,7 +61,7 @@ LAB_TEST(one_recording_each_gives_values_and_no_verdict) {
     when_analysed(f, "memory", NULL);
     assert_near(figure(f, 1, "change")->value, 0.5, 1e-9);
     assert_string_equal(figure(f, 1, "change_verdict")->text, "inconclusive");
-    assert_contains(f->result.answer, "Inconclusive: b: 50.0% higher memory than a (1 run each)");
+    assert_contains(f->result.answer, "b: 50.0% higher memory than a (1 run each: no interval)");
 }
 
 /* Recordings of a label that are far apart bound nothing. */
