@@ -24,8 +24,10 @@ const char *lab_words_time(double seconds, struct lab_arena *arena) {
 const char *lab_words_times(double value, double low, double high, struct lab_arena *arena) {
     if (isnan(value))
         return "–";
-    return isnan(low) ? lab_arena_printf(arena, "%.2f×", value)
-                      : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", value, low, high);
+    int places = value < 9.995 ? 2 : value < 99.95 ? 1 : 0; /* three digits */
+    return isnan(low) ? lab_words_ratio(value, arena)
+                      : lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", places, value, places, low,
+                                         places, high);
 }
 
 const char *lab_words_capital(const char *words, struct lab_arena *arena) {
@@ -44,6 +46,37 @@ const char *lab_words_number(double value, struct lab_arena *arena) {
 double lab_words_bound_percent(double share) {
     double tenths = ceil(1000 * share - 1e-9);
     return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
+}
+
+double lab_words_reach(double most, const struct lab_claim *claim) {
+    return fmax(most, fmax(-claim->low, claim->high)); /* fmax passes NaN over */
+}
+
+const char *lab_words_beyond(double bound, double reach, const char *who, struct lab_arena *arena) {
+    double percent = lab_words_bound_percent(reach);
+    return percent > lab_words_bound_percent(bound)
+               ? lab_arena_printf(arena, " (any %s: %.1f%%)", who, percent)
+               : "";
+}
+
+/* Without the sign of zero. */
+static const char *signed_percent(double share, struct lab_arena *arena) {
+    double tenths = round(1000 * share);
+    return tenths == 0 ? "0" : lab_arena_printf(arena, "%+.1f", tenths / 10);
+}
+
+const char *lab_words_range(double least, double most, struct lab_arena *arena) {
+    const char *from = signed_percent(least, arena), *to = signed_percent(most, arena);
+    return lab_str_equal(from, to) ? lab_arena_printf(arena, "%s%%", to)
+                                   : lab_arena_printf(arena, "%s to %s%%", from, to);
+}
+
+const char *lab_words_ratio(double ratio, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (isnan(ratio))
+        return "–";
+    lab_str_add_factor(&text, ratio);
+    return lab_arena_printf(arena, "%s×", text.text);
 }
 
 /* Of "GPU 3": 3; -1 = it has another name. */

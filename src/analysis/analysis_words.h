@@ -17,6 +17,18 @@ const char *lab_words_number(double value, struct lab_arena *arena);
 
 /* A bound as "no difference larger than" has it: in percent, rounded up since it has to hold. */
 double lab_words_bound_percent(double share);
+/* The larger of `most` and the far end of the claim's interval: of single points next to a mean,
+ * for which the mean's bound need not hold. Without an interval it is `most`. */
+double lab_words_reach(double most, const struct lab_claim *claim);
+
+/* " (any model: 1.9%)" after a mean's bound, where single ones reach farther; "" = they don't. */
+const char *lab_words_beyond(double bound, double reach, const char *who, struct lab_arena *arena);
+
+/* "0 to +14.9%", "+1.0 to +24.9%", of both alike "+6.3%": gains as shares. */
+const char *lab_words_range(double least, double most, struct lab_arena *arena);
+
+/* A ratio in three digits: "1.92×", "56.9×". */
+const char *lab_words_ratio(double ratio, struct lab_arena *arena);
 
 /* ", NUMA node 2", behind a device; "" where it is chance or the system's choice. */
 const char *lab_words_node(int node, struct lab_arena *arena);

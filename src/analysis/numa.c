@@ -24,8 +24,8 @@ static const struct lab_field figure_fields[] = {
               "Local node"),
     LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node tested",
               LAB_UNIT_COUNT, "Farthest node tested"),
-    LAB_FIELD(struct figures, change, "change", "Throughput there", LAB_UNIT_CHANGE,
-              "Throughput there"),
+    LAB_FIELD(struct figures, change, "change", "Throughput there, mean of models", LAB_UNIT_CHANGE,
+              "Throughput there, mean of models"),
     LAB_FIELD(struct figures, reference_node, "reference_node", "Compared with node",
               LAB_UNIT_COUNT, "Compared with node"),
 };
@@ -232,6 +232,15 @@ static void add_devices(const struct lab_numa_grid *grid, struct lab_arena *aren
                                lab_claim_sentence(&grid->devices[d].nodes[n].claim, arena));
 }
 
+/* How far a model's cells on single devices reach; at least `most`. */
+static double reach_of(const struct lab_numa_grid *grid, const char *model, double most) {
+    for (int m = 0; m < grid->model_count; m++)
+        for (int d = 0; d < grid->device_count && lab_str_equal(grid->models[m].name, model); d++)
+            for (int n = 0; n < grid->devices[d].node_count; n++)
+                most = lab_words_reach(most, &lab_numa_cell_at(&grid->devices[d], m, n)->claim);
+    return most;
+}
+
 /* Models that are transfer-bound; where none is, or that is unknown, the one with least
  * arithmetic. From the farthest nodes. */
 static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena,
@@ -258,11 +267,16 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         return;
     int devices = grid->pooled[from].devices;
     bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
-    lab_str_printf(text, " %so difference%s from %s up.",
-                   devices < 2 ? "N"
-                               : lab_arena_printf(arena, "Mean of %d %s: n", devices,
-                                                  gpus ? "GPUs" : "devices"),
-                   lab_claim_larger(bound, arena), grid->pooled[from].model);
+    double reach = 0;
+    for (int i = from; i < last; i++)
+        reach = reach_of(grid, grid->pooled[i].model, reach);
+    lab_str_printf(
+        text, " %so difference%s from %s up%s.",
+        devices < 2
+            ? "N"
+            : lab_arena_printf(arena, "Mean of %d %s: n", devices, gpus ? "GPUs" : "devices"),
+        lab_claim_larger(bound, arena), grid->pooled[from].model,
+        devices < 2 ? "" : lab_words_beyond(bound, reach, gpus ? "GPU" : "device", arena));
 }
 
 /* NULL = nothing was compared. */

@@ -3,6 +3,7 @@
  * what else differs about it. The claims are made in peers/.
  */
 #include "analysis/peers/peers.h"
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 
 #include "base/list.h"
@@ -38,7 +39,7 @@ static void add_device(struct lab_str *text, const struct lab_peer *device,
 /* NULL = nothing was compared. */
 static const char *make_answer(const struct lab_peers *peers, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    double bound = 0;
+    double bound = 0, reach = 0;
     int compared = 0, same = 0, fewest = 0;
     const struct lab_peer *most = NULL; /* of those that are inconclusive */
     for (int d = 0; d < peers->device_count; d++) {
@@ -47,6 +48,8 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
         same += claim->verdict == LAB_CLAIM_NO;
         fewest = claim->n > 0 && (fewest == 0 || claim->n < fewest) ? claim->n : fewest;
         bound = fmax(bound, claim->bound); /* fmax passes NaN over */
+        for (int i = 0; i < peers->devices[d].row_count; i++)
+            reach = lab_words_reach(reach, &peers->devices[d].rows[i].claim);
         if (claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
             (!most || fabs(claim->effect) > fabs(most->claim.effect)))
             most = &peers->devices[d];
@@ -59,9 +62,13 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
                 add_device(&text, &peers->devices[d], arena);
     if (!text.length && same == compared)
         lab_str_printf(&text,
-                       "No difference%s in mean throughput between %d devices "
+                       "No difference%s%s in mean throughput between %d devices "
                        "and their peers (%d runs each).",
-                       lab_claim_larger(bound, arena), compared, fewest);
+                       lab_claim_larger(bound, arena),
+                       lab_words_beyond(bound, reach,
+                                        lab_study_has_phases(peers->study) ? "kernel" : "model",
+                                        arena),
+                       compared, fewest);
     else if (!text.length && most)
         lab_str_printf(&text,
                        "Inconclusive for %d of %d devices: %s differs most from its peers, by %s "
@@ -178,8 +185,10 @@ static void add_part(struct lab_analysis_result *result, const struct lab_peers 
     note_untested(peers, &part->notes, arena);
     part->about =
         lab_arena_printf(arena, "%d × %s", peers->device_count, *hardware ? hardware : "device");
-    lab_rows_add_table(part, "devices", "Throughput compared with peers, and conditions",
-                       &LAB_ROWS(device_fields, peers->devices, peers->device_count), arena);
+    lab_analysis_hide_columns(
+        lab_rows_add_table(part, "devices", "Throughput compared with peers, and conditions",
+                           &LAB_ROWS(device_fields, peers->devices, peers->device_count), arena),
+        arena);
     lab_rows_add_table(part, "models", "By model, of devices that differ",
                        &LAB_ROWS(model_fields, rows, count), arena);
 }

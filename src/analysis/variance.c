@@ -3,9 +3,11 @@
  * how long kernels take and how much that varies, for each kernel and device, phase by phase
  * against the baseline; and the five indicators of contention.
  */
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "analysis/contention/contention.h"
 
+#include <math.h>
 #include <string.h>
 
 struct figures { /* of a phase */
@@ -161,9 +163,13 @@ static const char *make_answer(const struct phase *main, const struct lab_indica
                            : order[v] == LAB_CLAIM_NO ? "not found"
                                                       : state);
     }
-    return lab_arena_printf(arena, "%s. Of %d signs of contention: %s.",
-                            lab_claim_sentence(&main->figures.time, arena), LAB_INDICATORS,
-                            text.text);
+    const struct lab_claim *time = &main->figures.time;
+    double reach = 0, bound = time->verdict == LAB_CLAIM_NO ? time->bound : INFINITY;
+    for (int i = 0; i < main->count; i++)
+        reach = lab_words_reach(reach, &main->pairs[i].change);
+    return lab_arena_printf(
+        arena, "%s%s. Of %d signs of contention: %s.", lab_claim_sentence(time, arena),
+        lab_words_beyond(bound, reach, "kernel and device", arena), LAB_INDICATORS, text.text);
 }
 
 static void add_parts(struct lab_analysis_result *result, const struct contention *made) {

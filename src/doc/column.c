@@ -54,7 +54,8 @@ void lab_unit_add(double value, enum lab_unit unit, const char *name, struct lab
         lab_str_printf(out, "%.1f%%", 100 * value);
         break;
     case LAB_UNIT_RATIO:
-        lab_str_printf(out, "%.2f×", value);
+        lab_str_add_factor(out, value);
+        lab_str_add(out, "×");
         break;
     case LAB_UNIT_RATE:
         lab_str_add_si(out, value, "B/s");

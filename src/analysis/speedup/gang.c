@@ -445,6 +445,31 @@ static struct lab_claim split_claim(const struct lab_gangs *gangs, struct lab_co
     return claim;
 }
 
+/* What the mean of a model's works hides. */
+static void set_range(const struct lab_gangs *gangs, struct lab_gang_model *model,
+                      struct lab_arena *arena) {
+    const struct lab_gang_rival *rival = gangs->rivals;
+    double batch = NAN;
+    model->least = INFINITY;
+    model->most = -INFINITY;
+    model->by = "configuration";
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i],
+                              *base = find_gang(gangs, gang->work, rival->base->gpus);
+        if (!base || !lab_str_equal(gang->gpus, rival->gang->gpus) ||
+            !lab_str_equal(gang->model, model->model))
+            continue;
+        struct lab_contrast contrast = {.arena = arena};
+        lab_contrast_add_pair(&contrast, base->point, gang->point, 1);
+        struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+        model->least = fmin(model->least, claim.effect);
+        model->most = fmax(model->most, claim.effect);
+        model->reach = lab_words_reach(model->reach, &claim);
+        model->by = gang->batch > 0 && !isnan(batch) && gang->batch != batch ? "batch" : model->by;
+        batch = gang->batch;
+    }
+}
+
 static void split(struct lab_gangs *gangs, struct lab_arena *arena) {
     const struct lab_gang_rival *rival = gangs->rivals;
     struct lab_contrast bound = {.arena = arena};
@@ -469,6 +494,7 @@ static void split(struct lab_gangs *gangs, struct lab_arena *arena) {
             bound_works += add_rival(gangs, rival->gang, rival->base, gang->model, &bound);
             bound_models++;
         }
+        set_range(gangs, &model, arena);
         LAB_ADD(models, count, arena) = model;
     }
     if (bound_models == 0 || bound_models == count)

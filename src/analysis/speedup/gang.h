@@ -63,6 +63,10 @@ struct lab_gang_model { /* of the first rival */
     double complexity;
     bool transfer_bound;    /* by its members alone */
     struct lab_claim claim; /* "<analysis>.gang_model" */
+    /* of its single works, which the claim is the mean of: their effects, and how far the intervals
+     * reach; what differs: "batch" */
+    double least, most, reach;
+    const char *by;
 };
 
 struct lab_break_even { /* where so many devices are as fast as one */
