@@ -53,17 +53,17 @@ static const struct lab_field row_fields[] = {
 
 struct resource_row {
     struct contention_resource it;
-    const char *base, *here;
+    const char *measured, *base, *here;
 };
 
 static const struct lab_field resource_fields[] = {
     LAB_FIELD(struct resource_row, it.phase, "phase", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct resource_row, it.key, "resource", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct resource_row, it.title, "measured", "Measured", LAB_UNIT_TEXT),
+    LAB_FIELD(struct resource_row, measured, "measured", "Measured", LAB_UNIT_TEXT),
     LAB_FIELD(struct resource_row, it.base, "baseline", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct resource_row, base, NULL, "Alone", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct resource_row, base, NULL, "Alone, mean", LAB_UNIT_FIGURE),
     LAB_FIELD(struct resource_row, it.here, "here", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct resource_row, here, NULL, "Here", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct resource_row, here, NULL, "In this phase", LAB_UNIT_FIGURE),
     LAB_FIELD(struct resource_row, it.change, "change", "Change", LAB_UNIT_CHANGE),
 };
 
@@ -157,6 +157,12 @@ static enum lab_analysis_finding find(const struct contention *made) {
 
 /* --- parts --- */
 
+/* GPUs are probed by attention in bf16, whatever the kernels' precision (worker_probe.c). */
+static const char *measured_words(const struct contention_resource *resource) {
+    return lab_str_equal(resource->key, "sm") ? "SM compute rate (bf16 attention)"
+                                              : resource->title;
+}
+
 static struct lab_rows resource_rows(const struct contention_phase *phase,
                                      struct lab_arena *arena) {
     struct resource_row *rows = NULL;
@@ -164,9 +170,9 @@ static struct lab_rows resource_rows(const struct contention_phase *phase,
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_resource *it = &phase->resources[r];
         if (it->change.verdict != LAB_CLAIM_NOT_TESTED)
-            LAB_ADD(rows, count, arena) =
-                (struct resource_row){*it, lab_words_si(it->base, it->unit, arena),
-                                      lab_words_si(it->here, it->unit, arena)};
+            LAB_ADD(rows, count, arena) = (struct resource_row){
+                *it, measured_words(it), lab_words_si(it->base, it->unit, arena),
+                lab_words_si(it->here, it->unit, arena)};
     }
     return LAB_ROWS(resource_fields, rows, count);
 }
@@ -297,8 +303,8 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
             LAB_ADD(kernels, kernel_count, arena) = made->list[p].kernels[k];
         for (int r = 0; r < CONTENTION_RESOURCES; r++)
             if (made->list[p].resources[r].change.verdict != LAB_CLAIM_NOT_TESTED)
-                LAB_ADD(resources, resource_count, arena) =
-                    (struct resource_row){.it = made->list[p].resources[r]};
+                LAB_ADD(resources, resource_count, arena) = (struct resource_row){
+                    .it = made->list[p].resources[r], .measured = made->list[p].resources[r].title};
     }
     struct lab_chart *chart =
         lab_analysis_add_chart(result,
@@ -377,6 +383,7 @@ static int contention_run(const struct lab_analysis_input *input,
             result->action = free_to_run(&made, main);
         add_recoveries(result, &made);
         test_tuning(result, &made, arena);
+        contention_add_devices(result, &made);
         add_chart(result, &made);
     } else {
         result->untested = lab_phases_lack(&made.phases);

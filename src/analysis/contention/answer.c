@@ -14,9 +14,10 @@
 /* "takes 18.0% longer (95% CI [15.1, 21.0]%)", from a factor of two on "takes 2.47× as long" */
 static const char *change_words(const struct lab_claim *claim, struct lab_arena *arena) {
     double sign = claim->effect < 0 ? -1 : 1;
+    int places = claim->effect < 8.995 ? 2 : claim->effect < 98.95 ? 1 : 0; /* three digits */
     if (claim->effect >= 1)
-        return lab_arena_printf(arena, "takes %.2f× as long (95%% CI [%.2f, %.2f]×)",
-                                1 + claim->effect, 1 + claim->low, 1 + claim->high);
+        return lab_arena_printf(arena, "takes %.*f× as long (95%% CI [%.*f, %.*f]×)", places,
+                                1 + claim->effect, places, 1 + claim->low, places, 1 + claim->high);
     return lab_arena_printf(arena, "takes %.1f%% %s (95%% CI [%.1f, %.1f]%%)",
                             100 * fabs(claim->effect), sign < 0 ? "less time" : "longer",
                             100 * sign * (sign < 0 ? claim->high : claim->low),
@@ -87,8 +88,24 @@ static const struct lab_claim *largest_open(const struct contention_phase *phase
     return largest;
 }
 
+/* "within ±0.8% on every GPU"; where the mean over them isn't known better, "within ±0.8%". */
+static const char *within_words(const struct contention_phase *phase, double bound,
+                                const char *unit, struct lab_arena *arena) {
+    double most = 0;
+    for (int i = 0; i < phase->device_count; i++) {
+        int kernel =
+            LAB_FIND(phase->kernels, phase->kernel_count, kernel, phase->devices[i].kernel);
+        if (kernel >= 0 && phase->kernels[kernel].change.verdict == LAB_CLAIM_NO)
+            most = lab_words_reach(most, &phase->devices[i].change);
+    }
+    double percent = lab_words_bound_percent(fmax(most, bound));
+    return percent > lab_words_bound_percent(bound)
+               ? lab_arena_printf(arena, "within ±%.1f%% on every %s", percent, unit)
+               : lab_arena_printf(arena, "within ±%.1f%%", percent);
+}
+
 /* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
-static void add_kernels(const struct contention_phase *phase, struct lab_str *out,
+static void add_kernels(const struct contention_phase *phase, const char *unit, struct lab_str *out,
                         struct lab_arena *arena) {
     const struct lab_claim *all = &phase->slowdown;
     int changed = 0, count;
@@ -111,8 +128,8 @@ static void add_kernels(const struct contention_phase *phase, struct lab_str *ou
         lab_str_add(out, "not tested");
     count = list_kernels(phase, LAB_CLAIM_NO, out, &bound, arena);
     if (count > 0)
-        lab_str_printf(out, " %s unchanged (within ±%.1f%%)", count == 1 ? "is" : "are",
-                       lab_words_bound_percent(bound));
+        lab_str_printf(out, " %s unchanged (%s)", count == 1 ? "is" : "are",
+                       within_words(phase, bound, unit, arena));
     count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
     if (count > 0 && count == phase->kernel_count)
         lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "mean " : "",
@@ -235,7 +252,7 @@ const char *contention_answer(const struct contention *made) {
         if (phase->kernel_count == 0 || (p > 0 && !made->phases.disturb[phase->number][0]))
             continue;
         lab_str_add(&text, text.length ? " " : "");
-        add_kernels(phase, &text, made->arena);
+        add_kernels(phase, made->phases.device, &text, made->arena);
         add_cause(made, phase, &text);
     }
     for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)

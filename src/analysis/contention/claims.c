@@ -13,7 +13,7 @@
 
 /* --- resources --- */
 
-static double probe(const struct lab_study_run *run, const void *context) {
+double contention_probe(const struct lab_study_run *run, const void *context) {
     const struct lab_result *result = run->result;
     switch (*(const int *)context) {
     case CONTENTION_COMPUTE:
@@ -27,28 +27,26 @@ static double probe(const struct lab_study_run *run, const void *context) {
     }
 }
 
-static double power(const struct lab_study_run *run, const void *context) {
-    return *(const bool *)context ? run->result->capacity_power_limit_w
-                                  : run->result->capacity_power_w;
+static double power(const struct lab_study_run *run, bool limit) {
+    return limit ? run->result->capacity_power_limit_w : run->result->capacity_power_w;
 }
 
 static double mean_of_unit(const struct lab_phase_unit *unit, int phase, const int *number) {
     const struct lab_study_point *point = &unit->points[phase].time;
     double sum = 0;
     for (int i = 0; i < point->count; i++)
-        sum += probe(point->runs[i], number);
+        sum += contention_probe(point->runs[i], number);
     return sum / point->count;
 }
 
-static double mean_over(const struct lab_phases *phases, int phase,
-                        double (*value)(const struct lab_study_run *, const void *),
-                        const void *context) {
+/* What the probes of a phase read, whatever the device. */
+static double mean_power(const struct lab_phases *phases, int phase, bool limit) {
     double sum = 0;
     int count = 0;
     for (int u = 0; u < phases->unit_count; u++) {
         const struct lab_study_point *point = &phases->units[u].points[phase].time;
         for (int i = 0; i < point->count; i++) {
-            double one = value(point->runs[i], context);
+            double one = power(point->runs[i], limit);
             sum += isfinite(one) ? one : 0;
             count += isfinite(one);
         }
@@ -59,7 +57,9 @@ static double mean_over(const struct lab_phases *phases, int phase,
 /* Each device by itself, its kernels with the same weight: a mean hides which ones share a path. */
 static void list_devices(const struct lab_phases *phases, int phase,
                          struct contention_resource *resource, const int *number) {
-    int *counts = NULL, sums = 0, counted = 0;
+    size_t most = (size_t)phases->unit_count + 1;
+    int *counts = lab_arena_alloc(phases->arena, most, sizeof *counts);
+    resource->logs = lab_arena_alloc(phases->arena, most, sizeof *resource->logs);
     for (int u = 0; u < phases->unit_count; u++) {
         const struct lab_phase_unit *unit = &phases->units[u];
         double one = mean_of_unit(unit, phase, number) / mean_of_unit(unit, phases->base, number);
@@ -69,8 +69,6 @@ static void list_devices(const struct lab_phases *phases, int phase,
         if (at < 0) {
             at = resource->device_count;
             LAB_ADD(resource->devices, resource->device_count, phases->arena) = unit->device;
-            LAB_ADD(resource->logs, sums, phases->arena) = 0;
-            LAB_ADD(counts, counted, phases->arena) = 0;
         }
         resource->logs[at] += log(one);
         counts[at]++;
@@ -82,7 +80,6 @@ static void list_devices(const struct lab_phases *phases, int phase,
 static void make_resources(const struct lab_phases *phases, struct contention_phase *phase) {
     static const int numbers[CONTENTION_RESOURCES] = {CONTENTION_COMPUTE, CONTENTION_MEMORY,
                                                       CONTENTION_PCIE, CONTENTION_CLOCK};
-    static const bool drawn = false, limit = true;
     bool cpu = lab_str_starts(phases->runs[0]->ranks[0].device, "cpu:");
     const struct contention_resource names[CONTENTION_RESOURCES] = {
         {.key = cpu ? "cpu" : "sm",
@@ -96,17 +93,17 @@ static void make_resources(const struct lab_phases *phases, struct contention_ph
                                               .quantity = names[r].title,
                                               .phase = phase->number,
                                               .against = phases->base,
-                                              .value = probe,
+                                              .value = contention_probe,
                                               .context = &numbers[r]};
         phase->resources[r] = names[r];
         phase->resources[r].phase = phase->name;
-        phase->resources[r].base = mean_over(phases, phases->base, probe, &numbers[r]);
-        phase->resources[r].here = mean_over(phases, phase->number, probe, &numbers[r]);
+        phase->resources[r].base = lab_phases_mean(phases, &question, phases->base);
+        phase->resources[r].here = lab_phases_mean(phases, &question, phase->number);
         phase->resources[r].change = lab_phases_ask(phases, &question);
         list_devices(phases, phase->number, &phase->resources[r], &numbers[r]);
     }
-    phase->power_w = mean_over(phases, phase->number, power, &drawn);
-    phase->power_limit_w = mean_over(phases, phase->number, power, &limit);
+    phase->power_w = mean_power(phases, phase->number, false);
+    phase->power_limit_w = mean_power(phases, phase->number, true);
 }
 
 /* Whether a fall of it counts: the probes of devices that run at once share PCIe even where the

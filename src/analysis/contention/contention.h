@@ -21,7 +21,7 @@ enum {
 struct contention_resource {
     const char *phase;
     const char *key, *title; /* "membw", as experiment.disturb has it; "memory bandwidth" */
-    double base, here;       /* means of all probes, in `unit` */
+    double base, here;       /* geometric means of the probes, in `unit` */
     const char *unit;
     const char **devices; /* all that ran in both phases, and the mean log ratio of each */
     double *logs;
@@ -63,6 +63,9 @@ struct contention {
 
 struct contention contention_make(const struct lab_analysis_input *input, struct lab_arena *arena);
 
+/* What a run's probe measured; `context`: a resource's number. NaN = nothing. */
+double contention_probe(const struct lab_study_run *run, const void *context);
+
 bool contention_is_slower(const struct lab_claim *claim); /* for certain */
 bool contention_is_slowed(const struct contention_phase *phase);
 
@@ -78,3 +81,9 @@ const char *contention_devices_words(const struct contention *made,
 const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase);
 /* The headline: which kernels take longer, why, what recovers it, and what tuning costs. */
 const char *contention_answer(const struct contention *made);
+
+/* --- the chart --- */
+
+/* "contention_devices": each device alone and in the phases, its kernels' times and the resource
+ * that fell (chart.c). Of one device there is none. */
+void contention_add_devices(struct lab_analysis_result *result, const struct contention *made);

@@ -322,8 +322,8 @@ static bool is_asked(const struct lab_phases *phases, const struct lab_phase_que
                                   isnan(it->points[question->against].spreads[0])));
 }
 
-struct lab_claim lab_phases_ask(const struct lab_phases *phases,
-                                const struct lab_phase_question *question) {
+static struct lab_contrast contrast_of(const struct lab_phases *phases,
+                                       const struct lab_phase_question *question) {
     struct lab_contrast contrast = {
         .arena = phases->arena, .value = question->value, .context = question->context};
     int count = 0;
@@ -336,6 +336,26 @@ struct lab_claim lab_phases_ask(const struct lab_phases *phases,
             lab_contrast_add_pair(&contrast, question->spread ? &base->spread : &base->time,
                                   question->spread ? &other->spread : &other->time, 1.0 / count);
     }
+    return contrast;
+}
+
+double lab_phases_mean(const struct lab_phases *phases, const struct lab_phase_question *question,
+                       int phase) {
+    struct lab_contrast contrast = contrast_of(phases, question);
+    double logs = 0;
+    int count = 0;
+    for (int u = 0; u < phases->unit_count; u++)
+        if (is_asked(phases, question, u)) {
+            logs += log(
+                lab_contrast_mean(&contrast, &phases->units[u].points[phase].time, LAB_STUDY_TIME));
+            count++;
+        }
+    return count > 0 ? exp(logs / count) : (double)NAN;
+}
+
+struct lab_claim lab_phases_ask(const struct lab_phases *phases,
+                                const struct lab_phase_question *question) {
+    struct lab_contrast contrast = contrast_of(phases, question);
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_TIME);
     const char *title = phases->titles[question->phase];
     claim = lab_claim_named(

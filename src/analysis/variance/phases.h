@@ -62,6 +62,9 @@ struct lab_phase_question {
 /* Block by block over all units that ran in both phases; not tested where there is none. */
 struct lab_claim lab_phases_ask(const struct lab_phases *phases,
                                 const struct lab_phase_question *question);
+/* Of one of the two phases, the geometric mean: the claim's effect is the ratio of both. */
+double lab_phases_mean(const struct lab_phases *phases, const struct lab_phase_question *question,
+                       int phase);
 /* "contention.throughput": of all devices together, per second of wall time. Devices of a phase
  * that runs them in groups, one after another, idle meanwhile. */
 struct lab_claim lab_phases_total(const struct lab_phases *phases, int phase, int against);

@@ -130,7 +130,34 @@ LAB_TEST(nothing_is_found_where_nothing_is) {
     assert_string_equal(result.claims[0].kind, "contention.slowdown");
     for (int i = 0; i < result.claim_count; i++)
         assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
+    for (int r = 0; r < 4; r++) /* a change follows from the two values next to it */
+        assert_near(cell(&result, 0, "resources", r, "here")->value /
+                        cell(&result, 0, "resources", r, "baseline")->value,
+                    1 + cell(&result, 0, "resources", r, "change")->value, 1e-9);
     assert_int_equal(result.finding, LAB_ANALYSIS_FINDS_NOTHING);
+    given_end(&given);
+}
+
+/* A GPU that is slow by itself is seen among all of them, alone and at once. */
+LAB_TEST(the_first_chart_has_every_device) {
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct phase_given together = {.name = "concurrent", .place = "together", .slower = 1};
+    for (int gpu = 0; gpu < 3; gpu++) {
+        struct phase_given alone = baseline, at_once = together;
+        alone.slower = at_once.slower = gpu == 2 ? 1.06 : 1;
+        given_kernel(&given, "gemm", gpu, &alone, FIRST_CHOICE);
+        given_kernel(&given, "gemm", gpu, &at_once, FIRST_CHOICE);
+    }
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    const struct lab_chart_panel *panel = &result.charts[0].panels[0];
+    assert_string_equal(result.charts[0].name, "contention_devices");
+    assert_int_equal(panel->x.name_count, 3);
+    assert_int_equal(panel->series_count, 2);
+    for (int s = 0; s < 2; s++) {
+        assert_near(panel->series[s].y[1], 0, 1.5);
+        assert_near(panel->series[s].y[2], 6, 1.5);
+    }
     given_end(&given);
 }
 
