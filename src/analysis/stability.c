@@ -35,7 +35,8 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct stability_row, median_s, "iteration_ms", "Iteration", LAB_UNIT_TIME,
               .yields = 1),
     LAB_FIELD(struct stability_row, drift, "drift", "Drift", LAB_UNIT_CHANGE),
-    LAB_FIELD(struct stability_row, p99, "p99_over_median", "p99/median", LAB_UNIT_RATIO),
+    LAB_FIELD(struct stability_row, p99, "p99_over_median", "p99/median", LAB_UNIT_RATIO,
+              .yields = 1),
     LAB_FIELD(struct stability_row, longest, "longest_over_median", "Max/median", LAB_UNIT_RATIO),
     LAB_FIELD(struct stability_row, changed, "changed_runs", "Changed runs", LAB_UNIT_COUNT,
               .yields = 2),
@@ -286,7 +287,7 @@ static void add_study(struct lab_analysis_result *result, const struct stability
     lab_rows_add_claims(result, &rows, arena);
     lab_rows_add_claims(result, &changes, arena);
     lab_rate_series_add_chart(result, made->series, made->count,
-                              lab_arena_printf(arena, "stability%s", suffix),
+                              lab_arena_printf(arena, "stability%s", suffix), made->changed > 0,
                               made->study->simulated, arena);
     lab_study_add_notes(made->study, prefix, &result->notes, arena);
     stability_notes(made, prefix, result);
@@ -304,8 +305,8 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
             continue;
         stability_test_longer(result, &made);
         result->by_point =
-            "Drift: from start to end of a run, 95% CI over runs. p99 and max of "
-            "iteration times: over their run's median, of the run where they are largest.";
+            "Drift: from start to end of a run, 95% CI over runs. Max and p99 of iteration "
+            "times: over their run's median, largest of all runs. Sorted by max.";
         result->action = result->further ? NULL : stability_action(&made);
     }
     return 0;

@@ -1,5 +1,5 @@
-/* chart.c: iteration times over time, with the levels between changes; the worst runs first: by
- * change points, then by their longest iteration. */
+/* chart.c: iteration times over time, with the levels between changes: the run that takes longest,
+ * as it shows a drift best, and the worst by change points and by their longest iteration. */
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_study.h"
 #include "analysis/analysis_timeline.h"
@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PANELS_MAX 6
 #define COLUMNS    2 /* of panels, from four on */
@@ -22,15 +23,18 @@ static double weight(const struct lab_rate_series *series) {
     return most;
 }
 
-static int by_weight(const void *a, const void *b) {
+static int by_longest(const void *a, const void *b) {
     const struct lab_rate_series *x = *(const struct lab_rate_series *const *)a,
                                  *y = *(const struct lab_rate_series *const *)b;
-    double of_x = weight(x), of_y = weight(y);
-    if (of_x != of_y)
-        return of_x > of_y ? -1 : 1;
     if (x->longest != y->longest)
         return x->longest > y->longest ? -1 : 1;
     return x < y ? -1 : x > y;
+}
+
+static int by_weight(const void *a, const void *b) {
+    double of_x = weight(*(const struct lab_rate_series *const *)a),
+           of_y = weight(*(const struct lab_rate_series *const *)b);
+    return of_x != of_y ? (of_x > of_y ? -1 : 1) : by_longest(a, b);
 }
 
 static struct lab_chart_series time_series(const struct lab_rate_series *series, double unit_s,
@@ -83,9 +87,28 @@ const char *lab_rate_series_counted(const struct lab_rate_series *all, int count
     return "runs";
 }
 
+/* Of runs that take about as long, the first. */
+static int longest_run(const struct lab_rate_series *const *order, int count) {
+    int found = 0;
+    for (int i = 1; i < count; i++)
+        if (order[i]->duration_s > 1.01 * order[found]->duration_s)
+            found = i;
+    return found;
+}
+
+/* The one that takes longest: before all others, or after the first where that has changes that
+ * are its point's. A change of few of a point's runs may be chance, and comes last. */
+static void sort_runs(const struct lab_rate_series **order, int count, bool changed) {
+    qsort(order, (size_t)count, sizeof *order, changed ? by_weight : by_longest);
+    int at = longest_run(order, count), first = changed && at > 0 ? 1 : 0;
+    const struct lab_rate_series *longest = order[at];
+    memmove(&order[first + 1], &order[first], (size_t)(at - first) * sizeof *order);
+    order[first] = longest;
+}
+
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
-                               bool simulated, struct lab_arena *arena) {
+                               bool changed, bool simulated, struct lab_arena *arena) {
     const struct lab_rate_series **order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
     int shown = 0;
     double longest_s = 0;
@@ -99,8 +122,7 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     }
     if (shown == 0)
         return;
-    qsort(order, (size_t)shown, sizeof *order, by_weight);
-    int changed = 0; /* of those in the chart */
+    sort_runs(order, shown, changed);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s, &time_title);
     struct lab_chart *chart = lab_analysis_add_chart(
@@ -114,7 +136,6 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
             continue;
         struct lab_chart_panel *panel = lab_chart_add_panel(
             chart, title, lab_axis_from(time_title, 0), lab_axis("Iteration time [ms]"), arena);
-        changed += order[i]->change_count > 0;
         lab_panel_add_series(panel, time_series(order[i], unit_s, arena), arena);
         lab_panel_add_series(panel, level_series(order[i], unit_s, arena), arena);
     }
@@ -122,8 +143,8 @@ void lab_rate_series_add_chart(struct lab_analysis_result *result,
     chart->columns = made > COLUMNS ? COLUMNS : 1;
     if (shown > made)
         chart->caption = lab_arena_printf(
-            arena, "Of %d %s, those with the %s.", shown, lab_rate_series_counted(all, count),
-            changed == made ? "largest change points"
-            : changed > 0   ? "largest change points, then those with the longest iterations"
-                            : "longest iterations (spikes); none has a change point");
+            arena,
+            changed ? "Of %d %s: those with the largest change points, and the longest run."
+                    : "Of %d %s: the longest run, then those with the longest iterations.",
+            shown, lab_rate_series_counted(all, count));
 }

@@ -46,8 +46,9 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
 
 /* What they are counted as: "runs"; "rate series" where a run has several, one for each rank. */
 const char *lab_rate_series_counted(const struct lab_rate_series *all, int count);
-/* Times over time with the levels between changes, of runs with the largest changes first, then of
- * those with the longest iterations. None where there is nothing to draw. */
+/* Times over time with the levels between changes: of the runs with the largest changes where
+ * `changed` (a point's runs have them), the run that takes longest, then of those with the longest
+ * iterations. None where there is nothing to draw. */
 void lab_rate_series_add_chart(struct lab_analysis_result *result,
                                const struct lab_rate_series *all, int count, const char *name,
-                               bool simulated, struct lab_arena *arena);
+                               bool changed, bool simulated, struct lab_arena *arena);

@@ -125,8 +125,7 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
                        lab_words_bound_percent(most));
 }
 
-/* "Spikes: the longest iteration is up to 1.54× its run's median (GPU 2, …), p99 up to 1.05× in
- * any run." */
+/* "Longest iteration of all runs: 1.54× its run's median (GPU 2, …); p99 at most 1.05×." */
 static void add_spikes(const struct stability *made, struct lab_str *text) {
     const struct stability_row *most = NULL;
     double p99 = NAN;
@@ -137,12 +136,12 @@ static void add_spikes(const struct stability *made, struct lab_str *text) {
     }
     if (!most)
         return;
-    lab_str_printf(text, " Spikes: the longest iteration is up to %.2f× its run's median",
-                   most->longest);
+    lab_str_printf(text, " Longest iteration of all runs: %s its run's median",
+                   lab_words_ratio(most->longest, made->arena));
     if (made->row_count > 1)
         lab_str_printf(text, " (%s)", most->name);
     if (!isnan(p99))
-        lab_str_printf(text, ", p99 up to %.2f× in any run", p99);
+        lab_str_printf(text, "; p99 at most %s", lab_words_ratio(p99, made->arena));
     lab_str_add(text, ".");
 }
 
@@ -219,8 +218,8 @@ static const char *model_key(const struct lab_study_run *run, struct lab_arena *
     return lab_arena_printf(arena, " 'experiment.vit_configs=[{%s}]'", text.text);
 }
 
-/* The shortest that would throttle, where nothing has: one run per device, of the heaviest model,
- * from the local NUMA node. */
+/* The shortest that would throttle, where nothing has: of each device the heaviest model, from the
+ * local NUMA node, with as many runs as a verdict on its drift needs. */
 void stability_test_longer(struct lab_analysis_result *result, const struct stability *made) {
     if (made->known == 0 || !(made->longest_s < HEATED * HEATED_S) ||
         made->throttling.verdict == LAB_CLAIM_YES)
@@ -234,15 +233,15 @@ void stability_test_longer(struct lab_analysis_result *result, const struct stab
     LAB_AUTO(str, total);
     const struct lab_study_run *run = heaviest(made->study);
     const char *model = model_key(run, made->arena);
-    int runs = *model ? made->device_count : made->points;
+    int runs = LAB_CLAIM_RUNS_LEAST * (*model ? made->device_count : made->points);
     lab_str_add_duration(&total, runs * HEATED_S, LAB_DURATION_ROUNDED);
-    result->further =
-        lab_arena_printf(made->arena, "experiment.duration=%ds experiment.repeat=1%s%s", HEATED_S,
-                         *model ? " experiment.hardware.numa_nodes=local" : "", model);
+    result->further = lab_arena_printf(
+        made->arena, "experiment.duration=%ds experiment.repeat=%d%s%s", HEATED_S,
+        LAB_CLAIM_RUNS_LEAST, *model ? " experiment.hardware.numa_nodes=local" : "", model);
     result->tests = lab_arena_printf(
-        made->arena, "Test for throttling, which takes minutes: %d run%s of %d s%s%s, %s of %s",
-        runs, runs == 1 ? "" : "s", HEATED_S, *model ? " with " : "", *model ? run->model : "",
-        total.text, made->study->simulated ? "simulated time" : "measuring");
+        made->arena, "Test for drift and throttling over minutes: %d runs of %d s%s%s, %s of %s",
+        runs, HEATED_S, *model ? " with " : "", *model ? run->model : "", total.text,
+        made->study->simulated ? "simulated time" : "measuring");
 }
 
 const char *stability_action(const struct stability *made) {
