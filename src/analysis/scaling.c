@@ -43,11 +43,9 @@ static const struct lab_field model_fields[] = {
     LAB_FIELD(struct scaling_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER,
               .yields = 4),
     LAB_FIELD(struct scaling_model, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND,
-              .with_interval = true),
-    LAB_FIELD(struct scaling_model, half_depth, NULL, "vs half the depth", LAB_UNIT_FIGURE,
-              .optional = true),
-    LAB_FIELD(struct scaling_model, half_width, NULL, "vs half the width", LAB_UNIT_FIGURE,
-              .optional = true),
+              .with_interval = true, .yields = 1),
+    LAB_FIELD(struct scaling_model, half, NULL, "Compared with", LAB_UNIT_TEXT, .optional = true),
+    LAB_FIELD(struct scaling_model, change, NULL, "Change", LAB_UNIT_FIGURE, .optional = true),
     LAB_FIELD(struct scaling_model, flops_per_s, "flops_per_s", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct scaling_model, memory_mib, "memory_mib", "Memory", LAB_UNIT_MEBIBYTES,
               .yields = 2),
@@ -271,8 +269,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
                               arena);
     if (group->depths_count + group->widths_count > 0)
         result->by_point =
-            "Mean over runs, ± its 95% CI. vs half: throughput compared with the model "
-            "of half the depth or width, with its 95% CI.";
+            "Mean over runs, ± its 95% CI. Change: of throughput, compared with the model of half "
+            "the depth or width, with its 95% CI.";
     if (count > 0)
         lab_analysis_note(&part->notes, arena,
                           "Throughput of models that weren't run: from the predicted iteration "

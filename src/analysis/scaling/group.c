@@ -46,8 +46,8 @@ static struct scaling_model make_model(const struct lab_study_point *point) {
         .predicted_s = NAN,
         .predicted_rate = NAN,
         .error = NAN,
-        .half_depth = lab_cell_text(NULL),
-        .half_width = lab_cell_text(NULL),
+        .half = lab_cell_text(NULL),
+        .change = lab_cell_text(NULL),
     };
 }
 
@@ -328,18 +328,34 @@ static void fit_group(struct scaling_group *group, struct lab_arena *arena) {
         group->parameters[p] = claim_parameter(group, (enum scaling_parameter)p, arena);
 }
 
+/* Both texts where there is one of depth and one of width. */
+static void join(struct lab_doc_cell *cell, const char *text, struct lab_arena *arena) {
+    cell->text = cell->text ? lab_arena_printf(arena, "%s; %s", cell->text, text) : text;
+}
+
+static void add_doublings(const struct scaling_group *group, struct scaling_model *model,
+                          const struct scaling_doubling *doublings, int count,
+                          struct lab_arena *arena) {
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < group->count; m++) {
+            const char *const *scope = doublings[i].change.scope; /* half of it first */
+            if (!lab_str_equal(scope[1], model->point->name) ||
+                !lab_str_equal(scope[0], group->models[m].point->name))
+                continue;
+            join(&model->half, group->models[m].name, arena);
+            join(&model->change, lab_claim_short(&doublings[i].change, arena), arena);
+        }
+}
+
 /* In the models' rows. */
 static void show_doublings(struct scaling_group *group, struct lab_arena *arena) {
+    bool any = group->depths_count + group->widths_count > 0;
     for (int m = 0; m < group->count; m++) {
         struct scaling_model *model = &group->models[m];
-        model->half_depth.text = group->depths_count > 0 ? "–" : NULL;
-        model->half_width.text = group->widths_count > 0 ? "–" : NULL;
-        for (int i = 0; i < group->depths_count; i++)
-            if (lab_str_equal(group->depths[i].change.scope[1], model->point->name))
-                model->half_depth.text = lab_claim_short(&group->depths[i].change, arena);
-        for (int i = 0; i < group->widths_count; i++)
-            if (lab_str_equal(group->widths[i].change.scope[1], model->point->name))
-                model->half_width.text = lab_claim_short(&group->widths[i].change, arena);
+        add_doublings(group, model, group->depths, group->depths_count, arena);
+        add_doublings(group, model, group->widths, group->widths_count, arena);
+        if (any && !model->half.text)
+            model->half.text = model->change.text = "–";
     }
 }
 

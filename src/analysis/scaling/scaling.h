@@ -65,7 +65,7 @@ struct scaling_model {
     double iteration_s, predicted_s;
     double predicted_rate;
     double error; /* of the prediction from all other models, as a share; NaN = unknown */
-    struct lab_doc_cell half_depth, half_width; /* throughput against that model's, where it ran */
+    struct lab_doc_cell half, change; /* the model of half the depth or width; throughput vs that */
 };
 
 struct scaling_doubling { /* of depth or width, from one model to another */

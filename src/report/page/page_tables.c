@@ -4,6 +4,7 @@
 #include "analysis/analysis_build.h"
 #include "base/list.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct lab_doc_column name_column(const struct lab_analysis_result *result) {
@@ -125,6 +126,27 @@ static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) 
     table->cells = cells;
 }
 
+/* Whether the last column that is shown has a value there. */
+static bool is_compared(const struct lab_doc_table *table, int row) {
+    int last = table->column_count - 1;
+    while (last > 0 && !table->columns[last].title)
+        last--;
+    const struct lab_doc_cell *cell = &table->cells[(ptrdiff_t)row * table->column_count + last];
+    return cell->text ? !lab_str_equal(cell->text, "–") : !isnan(cell->value);
+}
+
+/* The first rows; on a card, where few have room, those without a comparison yield. */
+static void cut_rows(struct lab_doc_table *table, int most, bool card, struct lab_arena *arena) {
+    size_t width = (size_t)table->column_count, kept = 0;
+    struct lab_doc_cell *cells =
+        lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
+    for (int r = 0; r < table->row_count && kept < (size_t)most; r++)
+        if (!card || is_compared(table, r))
+            memcpy(&cells[width * kept++], &table->cells[(size_t)r * width], width * sizeof *cells);
+    table->cells = cells;
+    table->row_count = (int)kept;
+}
+
 const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
                                 struct lab_arena *arena) {
     const struct lab_analysis_result *result = page_by_point(page)->result;
@@ -155,9 +177,10 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->untitled = true;
     table->folds = false;
     shorten_cells(table, arena);
-    int left = table->row_count - rows;
     table->row_total = table->row_count;
-    table->row_count = left > 0 ? rows : table->row_count;
+    if (table->row_count > rows)
+        cut_rows(table, rows, cards, arena);
+    int left = table->row_total - table->row_count;
     table->more =
         left > 0
             ? lab_arena_printf(arena, "… %d more rows: gpulab analyze %s.", left, analysis->name)
