@@ -150,7 +150,7 @@ static struct lab_analysis_result when_on_two_nodes(struct given_study *given, d
 LAB_TEST(models_are_pooled_and_nodes_compared) {
     struct given_study given;
     struct lab_analysis_result result = when_on_two_nodes(&given, 0);
-    assert_string_equal(result.claims[0].mean_of, "12 pairs of points");
+    assert_string_equal(result.claims[0].mean_of, "12 configurations");
     assert_int_equal(result.claims[0].scope_count, 24);
     assert_says(result.answer, "Compile all 6 models. ");
     assert_says(result.answer, " Models that gain: +5.");
