@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "load/study_view.h"
 
+#include <math.h>
+
 /* --- claims --- */
 
 static void add_claim(struct lab_claim **claims, int *count, struct lab_claim claim,
@@ -147,6 +149,33 @@ static const struct lab_study_rank *find_rank(const struct lab_numa_grid *grid,
     return NULL;
 }
 
+/* What a mean over all models hides: those without a difference gain nothing. */
+static void set_range(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                      int chosen, struct lab_advice_line *line, struct lab_arena *arena) {
+    line->least = INFINITY;
+    line->most = -INFINITY;
+    for (int m = 0; m < grid->model_count; m++) {
+        struct lab_contrast contrast = {.arena = arena};
+        bool certain = false;
+        int pairs = 0;
+        for (int n = 0; n < device->node_count; n++) {
+            const struct lab_study_point *base = lab_numa_cell_at(device, m, n)->point,
+                                         *other = lab_numa_cell_at(device, m, chosen)->point;
+            certain |= lab_numa_cell_at(device, m, n)->claim.verdict == LAB_CLAIM_YES;
+            pairs += n != chosen && base && other;
+            if (n != chosen && base && other)
+                lab_contrast_add_pair(&contrast, base, other, 1);
+        }
+        for (int t = 0; t < contrast.count; t++)
+            contrast.terms[t].weight /= pairs;
+        if (pairs == 0)
+            continue;
+        double gain = certain ? lab_claim_estimate(&contrast, LAB_STUDY_RATE).effect : 0;
+        line->least = fmin(line->least, gain);
+        line->most = fmax(line->most, gain);
+    }
+}
+
 static void add_lines(struct lab_advice *advice, const struct lab_study_table *study,
                       const struct lab_numa_grid *grid, const struct bindings *bindings,
                       struct lab_arena *arena) {
@@ -161,6 +190,7 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
         struct lab_advice_line line = make_line(&ranks[advice->line_count], 1, study, arena);
         line.device = bindings->devices[i]->title;
         line.gain = *claim;
+        set_range(grid, bindings->devices[i], bindings->chosen[i], &line, arena);
         advice->lines[advice->line_count++] = line;
     }
     if (advice->line_count > 1)

@@ -56,6 +56,13 @@ struct lab_analysis_result {
     bool minor;              /* that comes after what else is advised */
     struct lab_claim *exceptions; /* of models for which another batch beats the one advised */
     int exception_count;
+    /* what claims about a batch size come to on the placements that are advised: for sentences, the
+     * claims themselves are over all */
+    struct lab_analysis_advised {
+        struct lab_claim claim;
+        const char *range; /* "0 to +51.2%" by model; NULL = there is one */
+    } * advised;
+    int advised_count;
     const char *further;  /* keys that test, with the study's own command, what it left out */
     const char *tests;    /* what they test, without full stop; NULL both = nothing is left */
     const char *by_point; /* its first table has a row for each point or setting, which reports of

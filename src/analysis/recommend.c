@@ -120,6 +120,24 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
 
 /* --- words --- */
 
+/* How far a factor's levels reach with single models: their own rows, and of devices that of their
+ * placements in the table. */
+static double reach_of(const struct lab_choices *placements, enum lab_factor factor) {
+    double most = 0;
+    for (int i = 0; i < placements->row_count; i++)
+        if (placements->rows[i].factor == factor && placements->rows[i].model >= 0)
+            most = lab_words_reach(most, &placements->rows[i].claim);
+    for (int i = 0; i < placements->count && factor == LAB_FACTOR_DEVICE; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        bool alone = true;
+        for (int f = 0; f < LAB_FACTORS; f++)
+            alone &= f == LAB_FACTOR_DEVICE || !*item->levels[f];
+        if (alone)
+            most = lab_words_reach(most, &item->claim);
+    }
+    return most;
+}
+
 /* "No difference larger than 0.8% between 10 devices" of a factor none of whose levels differs. */
 static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
                        struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
@@ -127,7 +145,7 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                                                     "compiled and uncompiled", "settings"};
     const struct lab_claim *most = NULL; /* of those that are inconclusive */
     const char *mean_of = NULL;
-    double bound = 0;
+    double bound = 0, reach = model < 0 ? reach_of(placements, factor) : 0;
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
         const struct lab_factor_row *row = &placements->rows[i];
@@ -153,8 +171,9 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         return;
     lab_str_add(rest, rest->length ? " " : "");
     if (same == count)
-        lab_str_printf(rest, "No difference%s between %s%s%s.", lab_claim_larger(bound, arena),
-                       plural[factor], mean_of ? ", mean of " : "", mean_of ? mean_of : "");
+        lab_str_printf(rest, "No difference%s between %s%s%s%s.", lab_claim_larger(bound, arena),
+                       plural[factor], mean_of ? ", mean of " : "", mean_of ? mean_of : "",
+                       lab_words_beyond(bound, reach, "model", arena));
     else if (same > 0)
         lab_str_printf(rest,
                        "%s: no difference%s for %d of %d, %d inconclusive, at "
@@ -179,7 +198,7 @@ static const char *why_untested(const struct lab_choices *placements, struct lab
         placements->study->simulated ? "the simulator has no NCCL" : "NCCL was not used",
         placements->allreduce,
         placements->whole_gpus ? "The runs' warnings give the reason."
-                               : "Two or more whole NVIDIA GPUs can answer it.");
+                               : "Two or more NVIDIA GPUs, not MIG slices, can answer it.");
 }
 
 /* Effects before what has none; NULL = nothing was compared. */
@@ -309,14 +328,16 @@ static const char *add_study(struct lab_analysis_result *result,
         if (placements.items[i].claim.verdict != LAB_CLAIM_NOT_TESTED)
             lab_analysis_add_claim(result, &placements.items[i].claim, arena);
     result->exception_count = lab_choices_exceptions(&placements, arena, &result->exceptions);
+    result->advised_count = lab_choices_advised(&placements, arena, &result->advised);
     for (int m = 0; m < placements.model_count; m++)
         add_part(result, &placements, m, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
     add_panels(chart, &placements, arena);
     if (placements.allreduce) {
         result->command = lab_arena_printf(arena, "gpulab run %s device=cuda", study->option);
-        result->action = placements.whole_gpus ? "Mend what the warnings name, then test it"
-                                               : "Test it on two or more whole NVIDIA GPUs";
+        result->action = placements.whole_gpus
+                             ? "Mend what the warnings name, then test it"
+                             : "Test it on two or more NVIDIA GPUs (not MIG slices)";
     }
     const char *answer = make_answer(&placements, -1, arena),
                *untested = answer ? NULL : why_untested(&placements, arena);

@@ -241,6 +241,19 @@ static const char *node_words(const struct lab_transfer_copies *copies,
 
 #define OTHERS_NAMED 3
 
+/* Where programs are advised to run: on the local NUMA node, with the verdict over all of them
+ * unless its own interval is open. */
+static struct lab_claim shown(const struct lab_transfer_row *row) {
+    struct lab_claim claim = row->local;
+    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+        return row->change;
+    bool known = claim.low > 0 || claim.high < 0;
+    claim.verdict = row->change.verdict == LAB_CLAIM_YES && !known ? LAB_CLAIM_INCONCLUSIVE
+                                                                   : row->change.verdict;
+    claim.bound = claim.verdict == LAB_CLAIM_NO ? lab_words_reach(0, &claim) : (double)NAN;
+    return claim;
+}
+
 /* ". vit16x8x768: +4.0%; vit0x0x0: no difference larger than 1.3%": the other models, with the
  * same batch. */
 static void name_others(const struct lab_transfer_answer *answer,
@@ -249,15 +262,15 @@ static void name_others(const struct lab_transfer_answer *answer,
     const char *between = ". ";
     for (int i = 0; i < answer->count; i++) {
         const struct lab_transfer_row *row = &answer->rows[i];
-        const struct lab_claim *change = &row->change;
+        struct lab_claim change = shown(row);
         if (lab_str_equal(row->model, most->model) || row->value != most->value)
             continue;
         lab_str_printf(
             text, "%s%s: %s", between, row->model,
-            change->verdict == LAB_CLAIM_YES
-                ? lab_arena_printf(arena, "%+.1f%%", 100 * change->effect)
-            : change->verdict == LAB_CLAIM_NO
-                ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change->bound, arena))
+            change.verdict == LAB_CLAIM_YES
+                ? lab_arena_printf(arena, "%+.1f%%", 100 * change.effect)
+            : change.verdict == LAB_CLAIM_NO
+                ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change.bound, arena))
                 : "inconclusive");
         between = "; ";
     }
@@ -270,16 +283,16 @@ static void count_others(const struct lab_transfer_answer *answer,
     int changed = 0, same = 0;
     for (int i = 0; i < answer->count; i++) {
         const struct lab_transfer_row *row = &answer->rows[i];
-        const struct lab_claim *change = &row->change;
+        struct lab_claim change = shown(row);
         if (lab_str_equal(row->model, most->model) || row->value != most->value)
             continue;
-        if (change->verdict == LAB_CLAIM_YES) {
+        if (change.verdict == LAB_CLAIM_YES) {
             changed++;
-            low = fmin(low, change->effect);
-            high = fmax(high, change->effect);
-        } else if (change->verdict == LAB_CLAIM_NO) {
+            low = fmin(low, change.effect);
+            high = fmax(high, change.effect);
+        } else if (change.verdict == LAB_CLAIM_NO) {
             same++;
-            bound = fmax(bound, change->bound);
+            bound = fmax(bound, change.bound);
         }
     }
     if (changed + same > 0)
@@ -309,7 +322,8 @@ static const char *batch_words(const struct lab_transfer_answer *answer, struct 
         return lab_words_capital(lab_claim_sentence(&answer->pooled, arena), arena);
     for (int i = 0; i < answer->count; i++)
         others += answer->rows[i].value == most->value;
-    lab_str_add(&text, lab_claim_sentence(&most->change, arena));
+    struct lab_claim first = shown(most);
+    lab_str_add(&text, lab_claim_sentence(&first, arena));
     if (others - 1 <= OTHERS_NAMED)
         name_others(answer, most, arena, &text);
     else
@@ -347,7 +361,14 @@ static const char *question_words(const struct lab_transfer_answer *answer,
         return batch_words(answer, arena);
     if (first) /* of two about pools */
         claim.subject = lab_arena_printf(arena, "%s of pinned host buffers", claim.subject);
-    return lab_words_capital(lab_claim_sentence(&claim, arena), arena);
+    double reach = 0;
+    for (int i = 0; i < answer->count && claim.verdict == LAB_CLAIM_NO; i++)
+        reach = lab_words_reach(reach, &answer->rows[i].change);
+    const char *text = lab_words_capital(lab_claim_sentence(&claim, arena), arena);
+    return lab_words_bound_percent(reach) > lab_words_bound_percent(claim.bound)
+               ? lab_arena_printf(arena, "%s; any model: %.1f%%", text,
+                                  lab_words_bound_percent(reach))
+               : text;
 }
 
 /* Returns the study's headline; NULL = nothing in it can be compared. */

@@ -1,9 +1,12 @@
-/* exception.c: models for which another batch is better than the one that is advised over all. */
+/* exception.c: what batch sizes gain on the placements that are advised, and models for which
+ * another batch is better than the one that is advised over all. */
 #include "analysis/analysis_words.h"
 #include "analysis/recommend/recommend.h"
 
 #include "base/list.h"
 #include "base/str.h"
+
+#include <math.h>
 
 /* The row of the batch that a model's claims speak for; where that is the reference, any of its
  * rows. NULL = its batch doesn't vary. */
@@ -47,6 +50,7 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
         struct lab_factor_row row = {
             .factor = LAB_FACTOR_BATCH,
             .model = -1,
+            .advised = true,
             .of_model = placements->items[first].point->runs[0]->model,
             .level = level_of(own),
             .reference = lab_claim_within(words_of(advised), arena),
@@ -91,5 +95,75 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
     for (int i = 0; i < row_count; i++)
         if (is_gain(&rows[i].claim) && !is_beaten(rows, row_count, i))
             LAB_ADD(*ret_claims, count, arena) = rows[i].claim;
+    return count;
+}
+
+/* --- what is avoided --- */
+
+/* Over all models, for certain and by what is worth a change: against the others, or as what
+ * others are compared with. */
+static bool is_slow_device(const struct lab_choices *placements, const struct lab_choice *item) {
+    const char *device = item->levels[LAB_FACTOR_DEVICE];
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        double loss = lab_str_equal(row->level, device)       ? -row->claim.effect
+                      : lab_str_equal(row->reference, device) ? row->claim.effect
+                                                              : 0;
+        if (row->factor == LAB_FACTOR_DEVICE && row->model < 0 &&
+            row->claim.verdict == LAB_CLAIM_YES && loss >= LAB_CLAIM_WORTH)
+            return true;
+    }
+    return false;
+}
+
+void lab_choices_mark_avoided(struct lab_choices *placements) {
+    for (int i = 0; i < placements->count; i++) {
+        struct lab_choice *item = &placements->items[i];
+        item->avoided = *item->levels[LAB_FACTOR_NODE] != '\0' || is_slow_device(placements, item);
+    }
+}
+
+/* --- on the others --- */
+
+/* "0 to +51.2%": of each model by itself; what isn't certain is 0. NULL = there is one. */
+static const char *range_of(const struct lab_choices *placements, const struct lab_factor_row *row,
+                            struct lab_arena *arena) {
+    const char **seen = NULL;
+    double least = INFINITY, most = -INFINITY;
+    int count = 0;
+    for (int i = 0; i < placements->count; i++) {
+        const char *model = placements->items[i].point->runs[0]->model;
+        struct lab_factor_row one = *row;
+        if (lab_list_find_text(seen, count, model) >= 0)
+            continue;
+        LAB_ADD(seen, count, arena) = model;
+        one.of_model = model;
+        lab_factor_compare(placements, &one, NULL, arena);
+        double effect = one.claim.verdict == LAB_CLAIM_YES ? one.claim.effect : 0;
+        least = one.pairs > 0 ? fmin(least, effect) : least;
+        most = one.pairs > 0 ? fmax(most, effect) : most;
+    }
+    return most > least ? lab_words_range(least, most, arena) : NULL;
+}
+
+int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
+                        struct lab_analysis_advised **ret_advised) {
+    int count = 0;
+    *ret_advised = NULL;
+    for (int i = 0; i < placements->row_count; i++) {
+        struct lab_factor_row row = placements->rows[i];
+        struct lab_claim over_all = row.claim;
+        if (row.factor != LAB_FACTOR_BATCH || row.model >= 0)
+            continue;
+        row.advised = true;
+        lab_factor_compare(placements, &row, NULL, arena);
+        if (row.pairs == 0)
+            continue;
+        row.claim.subject = over_all.subject;
+        if (over_all.verdict == LAB_CLAIM_INCONCLUSIVE) /* its family's verdict */
+            row.claim.verdict = over_all.verdict;
+        LAB_ADD(*ret_advised, count, arena) =
+            (struct lab_analysis_advised){row.claim, range_of(placements, &row, arena)};
+    }
     return count;
 }

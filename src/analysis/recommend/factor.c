@@ -109,6 +109,10 @@ static bool is_reference(const struct lab_choice *placement, enum lab_factor fac
                                        : !*placement->levels[factor];
 }
 
+static bool counts(const struct lab_choice *item, const struct lab_factor_row *row) {
+    return !row->advised || !item->avoided;
+}
+
 struct sides { /* of placements alike in all else */
     int level, reference;
 };
@@ -118,7 +122,7 @@ static struct sides count_sides(const struct lab_choices *placements, int at,
     struct sides sides = {0};
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        if (!same_else(item, &placements->items[at], row->factor))
+        if (!same_else(item, &placements->items[at], row->factor) || !counts(item, row))
             continue;
         sides.level += lab_str_equal(item->levels[row->factor], row->level);
         sides.reference += is_reference(item, row->factor, row->level, against);
@@ -130,7 +134,7 @@ static struct sides count_sides(const struct lab_choices *placements, int at,
 static bool begins_pair(const struct lab_choices *placements, int at,
                         const struct lab_factor_row *row) {
     const struct lab_choice *item = &placements->items[at];
-    if (!lab_str_equal(item->levels[row->factor], row->level) ||
+    if (!lab_str_equal(item->levels[row->factor], row->level) || !counts(item, row) ||
         (row->model >= 0 && item->model != row->model) ||
         (row->of_model && !lab_str_equal(item->point->runs[0]->model, row->of_model)))
         return false;
@@ -165,8 +169,14 @@ static const char *subject_of(const struct lab_choices *placements,
     bool nodes = placements->varies[LAB_FACTOR_NODE] && row->factor != LAB_FACTOR_NODE;
     if (row->pairs > 1)
         *ret_mean_of = lab_study_pair_words(placements->study, row->pairs, models, arena);
-    if (row->pairs > models && nodes) /* remote ones too */
+    if (row->pairs > models && nodes && !row->advised) /* remote ones too */
         *ret_mean_of = lab_arena_printf(arena, "%s on all NUMA nodes", *ret_mean_of);
+    else if (row->pairs > 1 && nodes)
+        *ret_mean_of = lab_arena_printf(
+            arena, "%s on the %s NUMA node", *ret_mean_of,
+            lab_str_starts(reference_of(placements, LAB_FACTOR_NODE, arena), "the local")
+                ? "local"
+                : "nearest");
     return placements->model_count > 1 && models == 1
                ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
                : row->level;
@@ -182,7 +192,7 @@ void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_
             continue;
         for (int i = 0; i < placements->count; i++) {
             const struct lab_choice *item = &placements->items[i];
-            if (!same_else(item, &placements->items[at], row->factor))
+            if (!same_else(item, &placements->items[at], row->factor) || !counts(item, row))
                 continue;
             if (lab_str_equal(item->levels[row->factor], row->level))
                 lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
@@ -413,6 +423,7 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
     judge_rows(placements, arena);
     choose_levels(placements, arena);
     compare_placements(placements, arena);
+    lab_choices_mark_avoided(placements);
 }
 
 /* --- the best --- */

@@ -36,6 +36,7 @@ struct lab_choice {
     const char *words;      /* "GPU 3, NUMA node 1, batch 32, compiled": what differs */
     const char *rest;       /* what of that follows devices and NUMA nodes: ", batch 32" */
     const char *levels[LAB_FACTORS]; /* "" = the reference */
+    bool avoided;                    /* from a remote node, or on devices that are slower */
     double rate;                     /* geometric mean over its runs */
     struct lab_claim claim;          /* "recommend.placement": against the default one */
 };
@@ -47,6 +48,7 @@ struct lab_factor_row { /* a level of a factor */
     const char *choice, *model_name, *level, *reference;
     bool of_peers;          /* the claim is that of `gpulab analyze peers` */
     bool chosen;            /* of batches and settings: it gains, and no other level beats it */
+    bool advised;           /* only placements that aren't avoided count */
     int pairs;              /* that are alike in all else */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
 };
@@ -79,6 +81,12 @@ void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_
  * each, against the advised one (exception.c). Returns how many. */
 int lab_choices_exceptions(const struct lab_choices *placements, struct lab_arena *arena,
                            struct lab_claim **ret_claims);
+
+/* Which placements are avoided; lab_choices_compare calls it. */
+void lab_choices_mark_avoided(struct lab_choices *placements);
+/* The batch sizes' claims over all models on the placements that aren't avoided, where some are. */
+int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
+                        struct lab_analysis_advised **ret_advised);
 
 /* Of a model: the placement that its claims speak for, the default where they don't. An index. */
 int lab_choices_default(const struct lab_choices *placements, int model);

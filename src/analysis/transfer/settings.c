@@ -120,23 +120,35 @@ static struct lab_claim pool(const struct asked *asked) {
     return claim;
 }
 
+static bool is_local(const struct lab_study_point *point) {
+    const struct lab_study_run *run = point->runs[0];
+    for (int i = 0; i < run->rank_count; i++)
+        if (run->ranks[i].numa_node != run->ranks[i].device_node)
+            return false;
+    return true;
+}
+
 /* Of the groups of a model, from `first` on, where one has both points. */
 static void add_row(const struct asked *asked, int first, double value,
                     struct lab_transfer_answer *answer) {
-    struct lab_contrast contrast = {.arena = asked->arena};
+    struct lab_contrast contrast = {.arena = asked->arena}, local = contrast;
     const char *model = asked->groups[first].points[0]->runs[0]->model,
                *words = value_words(asked, value),
                *reference = value_words(asked, asked->values[0]),
                *subject = lab_arena_printf(asked->arena, "%s with %s", model, words);
     const struct lab_study_point *pair[2];
     double logs = 0;
-    int pairs = 0;
+    int pairs = 0, near = 0;
     for (int g = first; g < asked->group_count; g++) {
         if (!lab_str_equal(asked->groups[g].points[0]->runs[0]->model, model) ||
             !find_pair(asked, &asked->groups[g], value, pair))
             continue;
         if (pair[0] != pair[1])
             lab_contrast_add_pair(&contrast, pair[0], pair[1], 1);
+        if (pair[0] != pair[1] && is_local(pair[1])) {
+            lab_contrast_add_pair(&local, pair[0], pair[1], 1);
+            near++;
+        }
         logs += log(lab_study_estimate(pair[1]->rates, pair[1]->count).value);
         pairs++;
     }
@@ -153,8 +165,16 @@ static void add_row(const struct asked *asked, int first, double value,
         make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference);
     if (pairs > 1)
         claim.mean_of = lab_study_pair_words(asked->study, pairs, 1, asked->arena);
-    LAB_ADD(answer->rows, answer->count, asked->arena) =
-        (struct lab_transfer_row){model, value, rate, lab_words_number(rate, asked->arena), claim};
+    struct lab_claim own = lab_claim_none;
+    if (near > 0 && near < pairs) {
+        own = make_claim(&local, near, kinds[asked->question][1], subject, reference);
+        own.mean_of =
+            lab_arena_printf(asked->arena, "%s on the local NUMA node",
+                             near > 1 ? lab_study_pair_words(asked->study, near, 1, asked->arena)
+                                      : "1 configuration");
+    }
+    LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
+        model, value, rate, lab_words_number(rate, asked->arena), claim, own};
 }
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,

@@ -5,11 +5,13 @@
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
 
+#include "analysis/analysis_words.h"
 #include "base/list.h"
 #include "model/reported_metric.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COMPILE_LINE "model = torch.compile(model)"
@@ -45,8 +47,7 @@ static void add_bindings(struct making *making, const struct lab_advice *advice)
     const char *all = "Bind one process per GPU", *one = NULL;
     if (advice->line_count > 0)
         one = lab_arena_printf(making->arena,
-                               "Bind a single process (gain over %s, mean of all models; "
-                               "unbound: not tested)",
+                               "Bind a single process (gain over %s by model; unbound: not tested)",
                                advice->lines[0].gain.reference);
     if (advice->line_count > 1 && advice->all.torchrun)
         add(making,
@@ -56,7 +57,9 @@ static void add_bindings(struct making *making, const struct lab_advice *advice)
             add(making, (struct page_action){.kind = PAGE_BIND,
                                              .text = i == 0 ? one : NULL,
                                              .command = advice->lines[i].plain,
-                                             .gain = gain(&advice->lines[i].gain, making->arena)});
+                                             .gain = lab_words_range(advice->lines[i].least,
+                                                                     advice->lines[i].most,
+                                                                     making->arena)});
     const struct lab_advice_line *first = advice->lines;
     if (advice->line_count > 0 && making->made.count == before && first->missing)
         add(making,
@@ -77,45 +80,28 @@ static bool asks_for_nodes(const struct lab_page *page) {
     return !result;
 }
 
-/* Whether no other device's interval reaches that of this one. */
-static bool gains_most(const struct lab_advice *advice, const struct lab_advice_line *most) {
-    for (int i = 0; i < advice->line_count; i++)
-        if (&advice->lines[i] != most && !(advice->lines[i].gain.high < most->gain.low))
-            return false;
-    return true;
-}
-
 /* On a page about something else: what binding gains, and where its lines are. */
 static void add_bound(struct making *making, const struct lab_advice *advice) {
-    const struct lab_advice_line *most = NULL, *least = NULL;
-    const char *text;
+    struct lab_arena *arena = making->arena;
+    double least = INFINITY, most = -INFINITY;
     for (int i = 0; i < advice->line_count; i++) {
-        const struct lab_advice_line *line = &advice->lines[i];
-        if (line->gain.effect >= (most ? most->gain.effect : LAB_CLAIM_WORTH))
-            most = line;
-        if (!least || line->gain.effect < least->gain.effect)
-            least = line;
+        least = fmin(least, advice->lines[i].least);
+        most = fmax(most, advice->lines[i].most);
     }
-    if (!most)
+    if (!(most >= LAB_CLAIM_WORTH))
         return;
-    if (gains_most(advice, most))
-        text = lab_arena_printf(
-            making->arena,
-            "%s %s: %.1f%% higher throughput on NUMA node %d than on %s, mean of all models; "
-            "unbound: not tested",
-            advice->line_count > 1 ? "Binding gains most for" : "Binding", most->device,
-            100 * most->gain.effect, most->numa_node, most->gain.reference);
-    else
-        text = lab_arena_printf(
-            making->arena,
-            "Binding %d GPUs to their NUMA nodes: %s%.1f%% higher throughput than on %s, mean of "
-            "all models; unbound: not tested",
-            advice->line_count,
-            least->gain.effect < most->gain.effect
-                ? lab_arena_printf(making->arena, "%.1f to ", 100 * least->gain.effect)
-                : "",
-            100 * most->gain.effect, most->gain.reference);
-    add(making, (struct page_action){.kind = PAGE_BOUND, .text = text});
+    const struct lab_advice_line *first = advice->lines;
+    const char *who =
+        advice->line_count > 1
+            ? lab_arena_printf(arena, "%d GPUs to their NUMA nodes", advice->line_count)
+            : lab_arena_printf(arena, "%s to NUMA node %d", first->device, first->numa_node);
+    add(making,
+        (struct page_action){.kind = PAGE_BOUND,
+                             .text = lab_arena_printf(
+                                 arena,
+                                 "Binding %s: %s throughput compared with %s, by model; "
+                                 "unbound: not tested",
+                                 who, lab_words_range(least, most, arena), first->gain.reference)});
 }
 
 /* The best of its kind: of four batch sizes that pay off, one is chosen. */
@@ -194,7 +180,7 @@ static const char *compile_words(const struct making *making, const char **ret_g
     else if (rest)
         text = lab_arena_printf(making->arena, "%s, but not %s (no gain found)", text, list.text);
     if (most > least)
-        *ret_gain = lab_arena_printf(making->arena, "%+.1f%% to %+.1f%%", 100 * least, 100 * most);
+        *ret_gain = lab_words_range(least, most, making->arena);
     return text;
 }
 
@@ -226,27 +212,60 @@ static void add_exceptions(const struct making *making, const char *advised, str
         lab_str_printf(text, "; %d more", named - EXCEPTIONS_NAMED);
 }
 
-/* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 points (…)", "Check GPU 7, …:
- * 3.2% lower …" */
+const struct lab_claim *page_advised(const struct lab_page *page, const struct lab_claim *claim,
+                                     const char **ret_range) {
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_analysis_result *result = page->analyses[i].result;
+        for (int c = 0; result && c < result->advised_count; c++) {
+            const struct lab_analysis_advised *own = &result->advised[c];
+            if (lab_str_equal(own->claim.kind, claim->kind) &&
+                lab_str_equal(own->claim.subject, claim->subject) &&
+                lab_str_equal(own->claim.reference, claim->reference)) {
+                *ret_range = own->range;
+                return &own->claim;
+            }
+        }
+    }
+    return claim;
+}
+
+static double batch_of(const struct lab_claim *claim) {
+    return strtod(claim->subject + strcspn(claim->subject, "0123456789"), NULL);
+}
+
+/* Whether a larger batch was tested. */
+static bool has_larger(const struct lab_advice *advice, const struct lab_claim *batch) {
+    for (int i = 0; i < advice->tested_count; i++)
+        if (lab_str_equal(advice->tested[i].kind, batch->kind) &&
+            batch_of(&advice->tested[i]) > batch_of(batch))
+            return true;
+    return false;
+}
+
+/* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 configurations (…)", "Check GPU
+ * 7, …: 3.2% lower …" */
 static const char *choice_sentence(const struct making *making, const struct lab_claim *claim) {
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
     bool batch = lab_str_equal(claim->kind, "recommend.batch");
     if (lab_str_equal(claim->kind, "peers.device"))
         return check_sentence(making, claim);
+    const char *range = NULL;
+    if (batch)
+        chosen = *page_advised(making->page, claim, &range);
+    const char *mean_of = chosen.mean_of;
     if (lab_str_starts(claim->kind, "recommend.")) {
-        const char *smallest = !batch           ? ""
-                               : claim->mean_of ? ", the smallest of the fastest on average"
-                                                : ", the smallest of the fastest";
-        chosen.subject =
-            lab_arena_printf(arena, "Use %s%s", lab_claim_within(claim->subject, arena), smallest);
-        if (claim->mean_of)
-            chosen.reference =
-                lab_arena_printf(arena, "%s, mean of %s", claim->reference, claim->mean_of);
+        chosen.subject = lab_arena_printf(arena, "Use %s", lab_claim_within(claim->subject, arena));
+        if (mean_of)
+            chosen.reference = lab_arena_printf(arena, "%s, mean of %s", claim->reference, mean_of);
         chosen.mean_of = NULL;
     }
     LAB_AUTO(str, text);
     lab_str_add(&text, lab_claim_sentence(&chosen, arena));
+    if (range)
+        lab_str_printf(&text, ". By model: %s", range);
+    if (batch && has_larger(making->page->advice, claim))
+        lab_str_add(&text, ". No larger batch is faster on average");
     if (batch)
         add_exceptions(making, lab_claim_within(claim->subject, arena), &text);
     return lab_arena_strdup(arena, text.text);
@@ -279,9 +298,11 @@ static void add_kept(struct making *making, const struct lab_advice *advice) {
     const struct lab_claim *kept = NULL;
     bool known = true;
     for (int i = 0; i < advice->tested_count; i++) {
+        const char *range = NULL;
         const struct lab_claim *claim = &advice->tested[i];
         if (!lab_str_equal(claim->kind, "recommend.batch"))
             continue;
+        claim = page_advised(making->page, claim, &range);
         bool yes = claim->verdict == LAB_CLAIM_YES;
         known &= yes ? claim->effect < LAB_CLAIM_WORTH
                      : claim->verdict == LAB_CLAIM_NO && claim->bound < LAB_CLAIM_WORTH;

@@ -4,6 +4,8 @@
  */
 #include "report/page/page_internal.h"
 
+#include "analysis/analysis_words.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -98,9 +100,9 @@ void page_add_actions(const struct page_build *build) {
 
 static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "GPU", LAB_UNIT_TEXT},           {NULL, "NUMA node", LAB_UNIT_COUNT},
-        {NULL, "Cores", LAB_UNIT_TEXT},         {NULL, "Throughput", LAB_UNIT_FIGURE},
-        {NULL, "Compared with", LAB_UNIT_TEXT},
+        {NULL, "GPU", LAB_UNIT_TEXT},        {NULL, "NUMA node", LAB_UNIT_COUNT},
+        {NULL, "Cores", LAB_UNIT_TEXT},      {NULL, "Throughput, mean", LAB_UNIT_FIGURE},
+        {NULL, "By model", LAB_UNIT_FIGURE}, {NULL, "Compared with", LAB_UNIT_TEXT},
     };
     struct lab_arena *arena = lab_doc_arena(doc);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Placement"});
@@ -113,6 +115,7 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) 
                                                   : lab_arena_printf(arena, "all of NUMA node %d",
                                                                      line->numa_node)));
         lab_doc_add(doc, lab_cell_text(lab_claim_short(&line->gain, arena)));
+        lab_doc_add(doc, lab_cell_text(lab_words_range(line->least, line->most, arena)));
         lab_doc_add(doc, lab_cell_text(line->gain.reference));
     }
     lab_doc_end(doc);
@@ -145,8 +148,9 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
         if (build->actions.items[i].kind == PAGE_CHOOSE)
             add_action(doc, &build->actions.items[i]);
     for (int i = 0, rows = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
-        const struct lab_claim *claim = &advice->choices[i];
-        if (fabs(claim->effect) < LAB_CLAIM_WORTH)
+        const char *range = NULL;
+        const struct lab_claim *claim = page_advised(build->page, &advice->choices[i], &range);
+        if (fabs(advice->choices[i].effect) < LAB_CLAIM_WORTH)
             continue;
         if (rows++ == 0)
             lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);

@@ -53,6 +53,7 @@ LAB_TEST(each_gpu_has_its_line_and_gain) {
                         "srun -n 1 --cpu-bind=none env " ORDER "CUDA_VISIBLE_DEVICES=1 " BIND1);
     assert_string_equal(line->gain.kind, "advise.bind");
     assert_true(line->gain.low < .2 && .2 < line->gain.high);
+    assert_true(line->least == line->most && fabs(line->most - line->gain.effect) < 1e-9);
     assert_string_equal(advice.all.torchrun,
                         ORDER "CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc-per-node 2 --no-python "
                               "gpulab bind PROGRAM");

@@ -74,7 +74,8 @@ static inline void advise(struct given *g) {
             .cpus = i ? "16-31" : NULL,
             .plain = i ? "CUDA_VISIBLE_DEVICES=1 numactl --cpunodebind=1 --membind=1 PROGRAM"
                        : "CUDA_VISIBLE_DEVICES=0 numactl --cpunodebind=1 --membind=1 PROGRAM",
-            .gain = g->claims[0]};
+            .gain = g->claims[0],
+            .most = 0.125};
     }
     g->claims[1] = lab_claim_none;
     g->claims[1].subject = "GPU 1, NUMA node 0";
