@@ -241,8 +241,8 @@ static const char *page_terms(const struct page_build *build, const char *limits
                                                   : "Points differ by %s (%d points).",
                        axes.text, digest->row_count);
     if (axes.length && limits && strstr(limits, " comparisons"))
-        lab_str_add(&text, " Comparison: two points that differ in one "
-                           "setting, or the mean of such pairs.");
+        lab_str_add(&text, " Comparison: of two points that differ in one setting, or averaged "
+                           "over several such pairs.");
     if (digest->study->names && *digest->study->names)
         lab_str_printf(&text, "%s%s", text.length ? " " : "", digest->study->names);
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
@@ -355,13 +355,20 @@ static const struct lab_chart *first_chart(const struct lab_analysis_result *res
     return tall;
 }
 
+/* Whether the first panel has a place for each device. */
+static bool shows_devices(const struct lab_chart *chart) {
+    const struct lab_chart_axis *x = chart ? &chart->panels[0].x : NULL;
+    return x && x->name_count > 0 && lab_str_starts(x->names[0], "GPU ");
+}
+
 /* Of the analysis that gives the verdict, or of the next one that has any; none where there is no
  * verdict to show. Where that analysis found nothing, the device that the headline names instead is
  * shown. */
 static const struct lab_chart *hero(const struct lab_page *page, struct lab_arena *arena) {
     const struct lab_analysis_result *leading = page_leading(page);
     const struct lab_chart *chart = NULL;
-    if (leading && leading->finding == LAB_ANALYSIS_FINDS_NOTHING && slow_devices(page, arena))
+    if (leading && leading->finding == LAB_ANALYSIS_FINDS_NOTHING && slow_devices(page, arena) &&
+        !shows_devices(first_chart(leading)))
         for (int i = 0; i < page->analysis_count && !chart; i++)
             if (lab_str_equal(page->analyses[i].name, "peers") && page_tells(&page->analyses[i]))
                 chart = first_chart(page->analyses[i].result);

@@ -158,6 +158,16 @@ void page_add_small_table(const struct page_build *build,
         lab_doc_text(build->doc, LAB_DOC_FAINT, "%s", result->by_point);
 }
 
+/* Whether the first section has that note, too: of the study, it stands once. */
+static bool is_noted(const struct lab_page *page, const struct lab_analysis_result *result,
+                     const char *note) {
+    const struct lab_analysis_result *leading = page_leading(page);
+    for (int n = 0; leading && leading != result && leading->notes && leading->notes[n]; n++)
+        if (lab_str_equal(leading->notes[n], note))
+            return true;
+    return false;
+}
+
 /* What holds for the whole, then what parts say, each once: not what stands below the table. */
 static void add_notes(const struct page_build *build, const struct lab_analysis_result *result,
                       int most) {
@@ -168,7 +178,8 @@ static void add_notes(const struct page_build *build, const struct lab_analysis_
         const char *const *notes = i < 0 ? result->notes : result->parts[i].notes;
         for (int n = 0; notes && notes[n] && count < most; n++) {
             const char *text = page_named(build->names, notes[n], arena);
-            bool said = result->by_point && strstr(result->by_point, notes[n]);
+            bool said = (result->by_point && strstr(result->by_point, notes[n])) ||
+                        (i < 0 && is_noted(build->page, result, notes[n]));
             if (!said && LAB_FIND(items, count, text, text) < 0)
                 items[count++].text = text;
         }
@@ -306,6 +317,24 @@ void page_add_evidence(const struct page_build *build) {
 
 /* --- inconclusive comparisons --- */
 
+/* "Inconclusive: 45 of 358 comparisons (stability 45)": which analyses they are of. */
+static const char *open_title(const struct lab_page *page, const struct page_open *open,
+                              struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    for (int i = 0; i < page->analysis_count; i++) {
+        int count = 0;
+        for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->claim_count;
+             c++)
+            count += page->analyses[i].result->claims[c].verdict == LAB_CLAIM_INCONCLUSIVE;
+        if (count)
+            lab_str_printf(&text, "%s%s %d", text.length ? ", " : "", page->analyses[i].name,
+                           count);
+    }
+    return lab_arena_printf(arena, "%s: %d of %d comparisons (%s)",
+                            open->single ? "Without interval" : "Inconclusive", open->open,
+                            open->compared, text.text);
+}
+
 void page_add_inconclusive(const struct page_build *build) {
     static const struct lab_doc_column columns[] = {
         {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Compared with", LAB_UNIT_TEXT},
@@ -322,7 +351,7 @@ void page_add_inconclusive(const struct page_build *build) {
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD,
                                                 .id = PAGE_INCONCLUSIVE,
                                                 .name = PAGE_INCONCLUSIVE,
-                                                .title = "Inconclusive comparisons"});
+                                                .title = open_title(build->page, &open, arena)});
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < build->page->analysis_count; i++) {
         const struct lab_page_analysis *analysis = &build->page->analyses[i];

@@ -37,6 +37,29 @@ static void add_row(struct page_names *names, const struct study_row *row, const
     }
 }
 
+/* What follows device and NUMA node in a point's id, as sentences have it; "" = nothing. */
+static const char *label_of(const struct study_row *row) {
+    const char *numa = strstr(row->name, "_numa");
+    size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;
+    return length && numa[5 + length] == '_' ? numa + 6 + length : "";
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether that tells points apart: then it names them, too. */
+static bool has_labels(const struct study_row *rows, int count, struct lab_arena *arena) {
+    const char **labels = lab_arena_alloc(arena, (size_t)count, sizeof *labels);
+    for (int i = 0; i < count; i++)
+        labels[i] = label_of(&rows[i]);
+    qsort(labels, (size_t)count, sizeof *labels, by_text);
+    for (int i = 1; i < count; i++)
+        if (strcmp(labels[i], labels[i - 1]) == 0)
+            return false;
+    return count > 1;
+}
+
 const struct page_names *page_names_make(const struct study_digest *digest,
                                          struct lab_arena *arena) {
     struct page_names *names = lab_arena_alloc(arena, 1, sizeof *names);
@@ -46,9 +69,10 @@ const struct page_names *page_names_make(const struct study_digest *digest,
     const struct lab_run **first = lab_arena_alloc(arena, rows, sizeof *first);
     for (size_t i = 0; i < rows; i++) {
         first[i] = digest->rows[i].run[0];
-        room += 1 + (size_t)digest->rows[i].run_count + (size_t)first[i]->rank_count;
+        room += 2 + (size_t)digest->rows[i].run_count + (size_t)first[i]->rank_count;
     }
     struct study_axes axes = study_axes_make(first, digest->row_count, arena);
+    bool labelled = has_labels(digest->rows, digest->row_count, arena);
     names->items = lab_arena_alloc(arena, room, sizeof *names->items);
     for (size_t i = 0; i < rows; i++) {
         LAB_AUTO(str, name);
@@ -60,6 +84,8 @@ const struct page_names *page_names_make(const struct study_digest *digest,
                                ? lab_study_device_title(first[i]->ranks[0].device, arena)
                                : "");
         add_row(names, &digest->rows[i], lab_arena_strdup(arena, name.text), arena);
+        if (labelled && strchr(label_of(&digest->rows[i]), '_')) /* a word is none */
+            add(names, label_of(&digest->rows[i]), lab_arena_strdup(arena, name.text));
     }
     qsort(names->items, (size_t)names->count, sizeof *names->items, by_id);
     return names;

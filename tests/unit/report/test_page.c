@@ -219,7 +219,7 @@ LAB_TEST(little_makes_a_page_too) {
     write_page(g, "html");
     assert_contains(g->text.text, "Inconclusive: <a href=\"index.html#inconclusive\">1 of 2 "
                                   "comparisons in numa</a>.");
-    assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive comparisons");
+    assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive: 1 of 2 ");
     assert_contains(g->text.text, ">Runs needed</");
     g->claims[1].n = 5;
     static const int needed[] = {9, 4}; /* of 5 runs: fewer aren't what it needs */
