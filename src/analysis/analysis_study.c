@@ -143,7 +143,7 @@ const char *lab_study_pair_words(const struct lab_study_table *study, int pairs,
     const char *words = lab_study_count_words(study, works, arena);
     return pairs == works && !strstr(words, "configuration")
                ? words
-               : lab_arena_printf(arena, "%d pair%s of points", pairs, pairs == 1 ? "" : "s");
+               : lab_arena_printf(arena, "%d configuration%s", pairs, pairs == 1 ? "" : "s");
 }
 
 const char *lab_study_trained_model(const struct lab_study_run *run, struct lab_arena *arena) {

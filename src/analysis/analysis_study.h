@@ -36,7 +36,7 @@ const char *lab_study_point_model(const struct lab_study_point *point, struct la
 /* "3 models"; "7 configurations" where fewer models than that were run, with several settings. */
 const char *lab_study_count_words(const struct lab_study_table *study, int count,
                                   struct lab_arena *arena);
-/* What a mean is over: "6 models" of one pair each, else "12 pairs of points". A pair: two points
+/* What a mean is over: "6 models" of one pair each, else "12 configurations". A pair: two points
  * that differ in what is compared alone. `works`: models, with settings that aren't compared. */
 const char *lab_study_pair_words(const struct lab_study_table *study, int pairs, int works,
                                  struct lab_arena *arena);

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 /* --- figures --- */
 
@@ -170,6 +171,8 @@ void study_add_shared(const struct study_digest *digest, struct lab_str *out) {
 
 /* "model" of "Model"; "GPU" and "NUMA node" stay. */
 static const char *title_within(const char *title, struct lab_arena *arena) {
+    if (strcmp(title, "Compiled") == 0)
+        return "compilation";
     char *text = lab_arena_strdup(arena, title);
     if (text[0] && islower((unsigned char)text[1]))
         text[0] = (char)tolower((unsigned char)text[0]);
