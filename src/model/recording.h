@@ -24,6 +24,9 @@ struct lab_track { /* one entity over time */
     uint8_t **valid; /* 1 = there is a value */
 };
 
+/* The text of a mark on a GPU: a process of the recorded command uses it, from then on. */
+#define LAB_RECORDING_USED "used by the command"
+
 struct lab_recording {
     const char *path;  /* where it came from */
     const char *label; /* what it is called beside others: the file's name without its ending */

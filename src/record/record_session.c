@@ -8,6 +8,7 @@
 #include "device/watched_gpus.h"
 #include "machine/machine.h"
 #include "probe/probe_demo_machine.h"
+#include "run/launch/process_tree.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -142,10 +143,51 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
 
 /* --- sampling --- */
 
+#define ENTITIES_MOST 64 /* of the sets of entities */
+
+static bool is_of_command(const struct lab_record_session *session, pid_t pid) {
+    struct lab_process process;
+    for (int i = 0; i < 64 && pid > 1; i++, pid = process.parent) {
+        if (pid == session->child.pid)
+            return true;
+        if (!lab_process_read(pid, &process))
+            return false;
+    }
+    return false;
+}
+
+static void look_for_usage(void *state, const struct lab_process_list *list) {
+    struct lab_record_session *session = state;
+    for (int p = 0; p < list->count && session->child.pid; p++) {
+        const struct lab_process_sample *process = &list->items[p];
+        uint64_t on = 0;
+        for (int g = 0; g < process->gpu_count; g++)
+            on |= process->gpus[g].entity < ENTITIES_MOST ? 1ULL << process->gpus[g].entity : 0;
+        if ((on & ~session->used_gpus) && is_of_command(session, process->pid))
+            session->used_gpus |= on;
+    }
+}
+
+static void mark(struct lab_record_session *session, int entity, int64_t number, const char *text) {
+    struct lab_sample_event event = {
+        .time_ns = now(), .entity = entity, .kind = LAB_EVENT_MARK, .number = number, .text = text};
+    struct lab_sink_samples sink = lab_recorder_sink(session->recorder);
+    sink.event(sink.state, &event);
+}
+
+static void mark_usage(struct lab_record_session *session) {
+    for (int i = 0; i < ENTITIES_MOST && session->used_gpus != session->marked_gpus; i++)
+        if ((session->used_gpus & ~session->marked_gpus) >> i & 1) {
+            mark(session, i, session->child.pid, LAB_RECORDING_USED);
+            session->marked_gpus |= 1ULL << i;
+        }
+}
+
 static void take(struct lab_record_session *session) {
-    struct lab_sink_samples sinks[4];
-    const struct lab_sink_samples *all[5] = {NULL};
+    struct lab_sink_samples sinks[5];
+    const struct lab_sink_samples *all[6] = {NULL};
     int count = 0;
+    sinks[count++] = (struct lab_sink_samples){.processes = look_for_usage, .state = session};
     sinks[count++] = lab_record_summary_sink(&session->summary);
     if (session->recorder)
         sinks[count++] = lab_recorder_sink(session->recorder);
@@ -158,6 +200,8 @@ static void take(struct lab_record_session *session) {
     struct lab_sink_fan fan = {all};
     struct lab_sink_samples sink = lab_sink_fan(&fan);
     lab_sampler_take(session->sampler, &sink);
+    if (session->recorder)
+        mark_usage(session);
 }
 
 static void tell_once(bool *told, const struct lab_err *err) {
@@ -175,13 +219,6 @@ static void flush(struct lab_record_session *session, bool files) {
         tell_once(&session->told_disk, &err);
     if (files && session->stats && lab_monitor_stream_flush(session->stats, &err) < 0)
         tell_once(&session->told_stats, &err);
-}
-
-static void mark(struct lab_record_session *session, int64_t number, const char *text) {
-    struct lab_sample_event event = {
-        .time_ns = now(), .entity = -1, .kind = LAB_EVENT_MARK, .number = number, .text = text};
-    struct lab_sink_samples sink = lab_recorder_sink(session->recorder);
-    sink.event(sink.state, &event);
 }
 
 /* Waits for anything to do, until `until_ns` at most; for samples too only if they are `urgent`. */
@@ -260,12 +297,12 @@ int lab_record_run(struct lab_record_session *session, const struct lab_record_r
         int status = lab_record_child_start(&session->child, &session->old_mask, err);
         if (status)
             return status;
-        mark(session, session->child.pid, "command began");
+        mark(session, -1, session->child.pid, "command began");
     }
     sample(session, request);
     session->end_ns = now();
     if (session->child.ended)
-        mark(session, lab_record_child_status(&session->child), "command ended");
+        mark(session, -1, lab_record_child_status(&session->child), "command ended");
     take_last(session);
     lab_sampler_stats(session->sampler, &session->sampled);
     return 0;

@@ -38,6 +38,7 @@ struct lab_record_session {
     struct lab_sampler_stats sampled;
     int64_t lost; /* samples that are not in the file */
     int64_t start_ns, end_ns;
+    uint64_t used_gpus, marked_gpus;      /* entities that the command's processes are on */
     int stop_signal;                      /* that ended it; 0 = none */
     bool told_disk, told_stats, told_csv; /* once is enough */
 };
