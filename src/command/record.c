@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -238,12 +239,24 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
     return 0;
 }
 
+/* Where each rank of a host is recorded by itself, one of them sends: all see the same GPUs. */
+static bool is_first_rank(void) {
+    static const char *const names[] = {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "MPI_LOCALRANKID", NULL};
+    for (int i = 0; names[i]; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank && *rank)
+            return lab_str_equal(rank, "0");
+    }
+    return true;
+}
+
 /* A tracker that can't be used is a note: the recording can be sent later. */
 static struct lab_track_follower start_follower(const struct lab_record_request *request,
                                                 const char *trackers) {
     struct lab_track_follower follower;
     struct lab_err problem = LAB_ERR_INIT;
-    if (lab_track_follow(request->path, trackers, &follower, &problem) < 0)
+    if (lab_track_follow(request->path, is_first_rank() ? trackers : NULL, &follower, &problem) < 0)
         lab_console_note("%s", problem.text);
     return follower;
 }

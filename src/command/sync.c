@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 
 struct sync_config {
-    const char *to, *project, *gpus;
+    const char *to, *project, *run_name, *folder, *prefix, *renamed, *gpus;
     bool watch, dry_run;
     int64_t max_points;
     double interval_s;
@@ -36,9 +36,20 @@ static const struct lab_option sync_options[] = {
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct sync_config, dry_run),
      .help = "show what isn't sent yet, and send nothing"},
     {"project", LAB_OPTION_STRING, offsetof(struct sync_config, project), .value_name = "NAME",
-     .help = "of wandb and trackio; absent = the study's name and 5 digits of machine and folder"},
+     .help = "of trackio and wandb; absent = the study's name and 5 digits of machine and "
+             "folder"},
+    {"run-name", LAB_OPTION_STRING, offsetof(struct sync_config, run_name), .value_name = "NAME",
+     .help = "{run} in it is the run's own name. Recordings with the same one are one run, "
+             "labelled by host"},
+    {"folder", LAB_OPTION_STRING, offsetof(struct sync_config, folder), .value_name = "DIR",
+     .help = "of tensorboard's and wandb's files; absent = the study's"},
+    {"prefix", LAB_OPTION_STRING, offsetof(struct sync_config, prefix), .value_name = "TEXT",
+     .help = "before each metric's name"},
+    {"rename", LAB_OPTION_STRING, offsetof(struct sync_config, renamed),
+     .value_name = "OLD=NEW,...", .help = "names of metrics, e.g. loss=train/loss"},
     {"gpus", LAB_OPTION_CHOICE, offsetof(struct sync_config, gpus), .fallback = "run",
-     .choices = gpus_choices, .help = "whose samples are sent: the run's GPUs, or all"},
+     .choices = gpus_choices,
+     .help = "whose samples are sent: GPUs that the run or the recorded command uses, or all"},
     {"max-points", LAB_OPTION_INT, offsetof(struct sync_config, max_points), .fallback = "50000",
      .min = 2, .max = 1e9,
      .help = "of one metric in 262,144 values; of more, each stretch's least and largest are sent"},
@@ -143,10 +154,15 @@ static int find_pairs(const struct lab_command_call *call, struct pair **ret_pai
 static void look(const struct lab_command_call *call, struct pair *pair) {
     const struct sync_config *config = call->config;
     struct lab_track_request request = {.project = config->project,
+                                        .run_name = config->run_name,
+                                        .folder = config->folder,
+                                        .prefix = config->prefix,
+                                        .renamed = config->renamed,
                                         .all_gpus = lab_str_equal(config->gpus, "all"),
                                         .max_points = config->max_points,
                                         .look = config->dry_run};
     struct lab_err problem = LAB_ERR_INIT;
+    lab_track_request_complete(&request);
     if (lab_track_send(pair->folder, pair->tracker, &request, call->arena, &pair->sent, &problem) <
         0)
         lab_err_context(&problem, "%s", lab_study_view_shorten(pair->folder, call->arena));
@@ -213,6 +229,30 @@ static const char *state_of(const struct pair *pair) {
                                : "all sent";
 }
 
+/* Where its files lie. */
+static const char *folder_of(const struct pair *pair, const struct sync_config *config,
+                             struct lab_arena *arena) {
+    struct lab_track_request request = {.folder = config->folder};
+    lab_track_request_complete(&request);
+    return request.folder ? request.folder
+                          : lab_study_view_shorten(lab_track_home(pair->folder, arena), arena);
+}
+
+static void say_more(const struct pair *pair, bool dry) {
+    const char *name = pair->tracker->name;
+    const struct lab_track_sent *sent = &pair->sent;
+    if (sent->changed)
+        lab_console_note("%s: the values of %d run%s changed since, and %s sent again: %s", name,
+                         sent->changed, sent->changed == 1 ? "" : "s", dry ? "would be" : "were",
+                         sent->changed_runs);
+    if (dry && sent->unsent_runs)
+        lab_console_note("%s: not sent yet: %s", name, sent->unsent_runs);
+    if (pair->thinned_from)
+        lab_console_note("%s: %lld points sent as %lld: the least and the largest of each "
+                         "stretch (--max-points)",
+                         name, (long long)pair->thinned_from, (long long)pair->thinned_to);
+}
+
 static void print(const struct lab_command_call *call, const struct pair *pairs, int count) {
     static const struct lab_doc_column columns[] = {
         {"study"},
@@ -229,6 +269,7 @@ static void print(const struct lab_command_call *call, const struct pair *pairs,
         {NULL, "State"},
         {NULL, "Show it", .align = LAB_ALIGN_WHOLE},
     };
+    const struct sync_config *config = call->config;
     struct lab_arena *arena = call->arena;
     struct lab_doc *doc = lab_doc_open("Sent", arena);
     lab_doc_rows(doc, "sent", NULL, columns, sizeof columns / sizeof *columns);
@@ -246,19 +287,12 @@ static void print(const struct lab_command_call *call, const struct pair *pairs,
         lab_doc_cell(doc, "%d", pair->sent.unsent);
         lab_doc_cell(doc, "%lld", (long long)pair->points);
         lab_doc_cell(doc, "%s", state_of(pair));
-        lab_doc_cell(
-            doc, "%s",
-            lab_tracker_view(pair->tracker,
-                             lab_study_view_shorten(lab_track_home(pair->folder, arena), arena),
-                             arena));
+        lab_doc_cell(doc, "%s",
+                     lab_tracker_view(pair->tracker, folder_of(pair, config, arena), arena));
     }
     lab_doc_print(doc, call->console);
     for (int i = 0; i < count && !call->console->quiet; i++)
-        if (pairs[i].thinned_from)
-            lab_console_note("%s: %lld points sent as %lld: the least and the largest of each "
-                             "stretch (--max-points)",
-                             pairs[i].tracker->name, (long long)pairs[i].thinned_from,
-                             (long long)pairs[i].thinned_to);
+        say_more(&pairs[i], config->dry_run);
 }
 
 static int sync_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {

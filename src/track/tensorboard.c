@@ -6,6 +6,7 @@
  * the hparams plugin, so that its table shows them beside the results; the verdict is a text.
  */
 #include "base/clock.h"
+#include "base/file/file.h"
 #include "track/tracker.h"
 #include "track/tracker_bytes.h"
 
@@ -16,7 +17,8 @@
 /* Field numbers of tensorboard/compat/proto and plugins/hparams. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1 };
-enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_CHANNELS = 3, IMAGE_BYTES = 4 };
 enum { METADATA_PLUGIN = 1, METADATA_CLASS = 4, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { CLASS_TENSOR = 2 };
 enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRING = 8, SHAPE_DIM = 2, DIM_SIZE = 1 };
@@ -25,6 +27,9 @@ enum { HPARAMS_VERSION = 1, HPARAMS_START = 3, HPARAMS_END = 4 };
 enum { START_HPARAMS = 1, START_GROUP = 4, START_TIME = 5, END_STATUS = 1, END_TIME = 2 };
 enum { STATUS_SUCCESS = 1, STATUS_FAILURE = 2 };
 enum { MAP_KEY = 1, MAP_VALUE = 2, PB_NUMBER = 2, PB_STRING = 3, PB_BOOL = 4 };
+
+#define PICTURE_MOST (16 << 20)
+#define PNG_SIZE     16 /* where width and height are */
 
 /* --- records --- */
 
@@ -131,6 +136,34 @@ static void add_text(struct lab_str *out, int64_t wall_ns, const char *tag, cons
     close_event(out, event);
 }
 
+/* A PNG begins with eight bytes, and a header with its width and height, the highest byte first. */
+static void add_picture(struct lab_str *out, int64_t wall_ns, const char *path) {
+    LAB_AUTO(arena, arena);
+    const char *name = strrchr(path, '/');
+    int64_t size[2] = {0, 0};
+    char *bytes;
+    size_t length;
+    if (!lab_str_ends(path, ".png") ||
+        lab_file_read(path, PICTURE_MOST, &arena, &bytes, &length, NULL) < 0 ||
+        length < PNG_SIZE + 8 || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0)
+        return;
+    for (int i = 0; i < 8; i++)
+        size[i / 4] = size[i / 4] << 8 | (unsigned char)bytes[PNG_SIZE + i];
+    size_t event = open_event(out, wall_ns, 0), summary = lab_proto_open(out, EVENT_SUMMARY);
+    size_t value = lab_proto_open(out, SUMMARY_VALUE);
+    name = name ? name + 1 : path;
+    lab_proto_bytes(out, VALUE_TAG, name, strlen(name) - strlen(".png"));
+    size_t image = lab_proto_open(out, VALUE_IMAGE);
+    lab_proto_int(out, IMAGE_HEIGHT, size[1]);
+    lab_proto_int(out, IMAGE_WIDTH, size[0]);
+    lab_proto_int(out, IMAGE_CHANNELS, 3);
+    lab_proto_bytes(out, IMAGE_BYTES, bytes, length);
+    lab_proto_close(out, image);
+    lab_proto_close(out, value);
+    lab_proto_close(out, summary);
+    close_event(out, event);
+}
+
 /* --- the tracker --- */
 
 static const char *tensorboard_place(const struct lab_track_run *run, struct lab_arena *arena) {
@@ -168,7 +201,7 @@ static void tensorboard_sample(const struct lab_track_run *run,
                                const struct lab_track_sample *sample, struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
     struct lab_track_row row;
-    if (lab_track_sample_row(sample, &arena, &row) == 0)
+    if (lab_track_sample_row(run, sample, &arena, &row) == 0)
         return;
     row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
     add_row(&row, &out->bytes);
@@ -191,6 +224,8 @@ static void tensorboard_end(const struct lab_track_run *run, const struct lab_tr
     close_event(&out->bytes, event);
     if (*end->text)
         add_text(&out->bytes, end->wall_ns, "verdict", end->text);
+    for (int i = 0; end->files && end->files[i]; i++)
+        add_picture(&out->bytes, end->wall_ns, end->files[i]);
     lab_proto_int(&content, HPARAMS_VERSION, 0);
     size_t info = lab_proto_open(&content, HPARAMS_END);
     lab_proto_int(&content, END_STATUS, end->exit_code == 0 ? STATUS_SUCCESS : STATUS_FAILURE);

@@ -174,8 +174,29 @@ static double sum_of_all(const struct lab_track_sample *sample, enum lab_metric_
     return total.count && total.count == sample->gpu_count ? total.sum : (double)NAN;
 }
 
-int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena *arena,
-                         struct lab_track_row *ret_row) {
+/* What stands behind "name=" in a list; NULL = it isn't there. */
+static const char *find_new_name(const char *list, const char *name, struct lab_arena *arena) {
+    size_t length = strlen(name);
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t whole = strcspn(at, ",");
+        if (whole > length && strncmp(at, name, length) == 0 && at[length] == '=')
+            return lab_arena_strndup(arena, at + length + 1, whole - length - 1);
+        at += whole;
+    }
+    return NULL;
+}
+
+const char *lab_track_name(const struct lab_track_run *run, const char *name,
+                           struct lab_arena *arena) {
+    const char *renamed = *run->renamed ? find_new_name(run->renamed, name, arena) : NULL;
+    if (!*run->prefix && !*run->label)
+        return renamed ? renamed : name;
+    return lab_arena_printf(arena, "%s%s%s%s", run->prefix, run->label, *run->label ? "/" : "",
+                            renamed ? renamed : name);
+}
+
+int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track_sample *sample,
+                         struct lab_arena *arena, struct lab_track_row *ret_row) {
     static const struct lab_track_key keys[] = {
         {"gpu_%d_memory", LAB_METRIC_MEMORY_USED, 0x1p-20},
         {"gpu_%d_utilization", LAB_METRIC_UTILIZATION, 1},
@@ -197,6 +218,8 @@ int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena
               "gpu_load_balance_cv");
     add_value(&values, sum_of_all(sample, LAB_METRIC_POWER), "gpu_total_power");
     add_value(&values, sum_of_all(sample, LAB_METRIC_ENERGY), "gpu_total_energy");
+    for (int i = 0; i < values.count; i++)
+        values.items[i].key = lab_track_name(run, values.items[i].key, arena);
     *ret_row = (struct lab_track_row){.number = sample->number,
                                       .wall_ns = sample->wall_ns,
                                       .step = (double)NAN,

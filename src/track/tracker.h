@@ -2,10 +2,10 @@
  * tracker.h: a study where the team already looks: TensorBoard, W&B, Trackio.
  *
  * A tracker is one file in this folder that defines `const struct lab_tracker lab_tracker_<name>`.
- * It turns what a run has into the bytes of a format; it reads nothing and waits for nobody. What
- * is sent comes from study.db, which is durable already and so is the only queue: tracker_send.h
- * reads it, hands it to the tracker in order, and notes beside the study how far it came. So a
- * slow, full or dead tracker never touches a run, and nothing is lost or sent twice.
+ * It turns what a run has into the bytes of a format, and hands them over where that isn't a file.
+ * What is sent comes from study.db, which is durable already and so is the only queue:
+ * tracker_send.h reads it, hands it to the tracker in order, and notes beside the study how far it
+ * came. So a slow, full or dead tracker never touches a run, and nothing is lost or sent twice.
  */
 #pragma once
 
@@ -30,10 +30,14 @@ struct lab_track_run {
     const char *notes;       /* the command, the study's question */
     const char *const *tags; /* NULL-terminated */
     const struct lab_value *config; /* a map of scalars */
-    int64_t study_wall_ns;          /* when the study was made: the same for all its runs */
+    const char *label;     /* the host's, where several write into the run; "" = one does */
+    const char *prefix;    /* before each name of a value; "" = none */
+    const char *renamed;   /* "loss=train/loss,acc=accuracy"; "" = none is */
+    int64_t study_wall_ns; /* when the study was made: the same for all its runs */
     int64_t start_wall_ns;
     int attempt;  /* from 1; what an earlier one reported is gone from the study */
     bool retried; /* there was an earlier one */
+    int revision; /* from 0: its values were others when it was sent before */
 };
 
 /* Values that belong to one step of the run. */
@@ -67,6 +71,7 @@ struct lab_track_end {
     int64_t wall_ns;
     const struct lab_value *summary; /* a map of scalars: the run's result */
     const char *text;                /* Markdown: what came of it */
+    const char *const *files;        /* the report's, NULL-terminated; NULL = none */
 };
 
 /* What goes to one run's file, at its end. */
@@ -82,7 +87,9 @@ struct lab_tracker {
     const char *summary; /* one line: where the files go */
     const char *view;    /* the command that shows them; %s = the study's folder */
     bool by_project;     /* another project is another destination */
-    /* The file of the run, in the arena. Its folder is made. */
+    /* What else the destination depends on, in the arena; NULL = nothing else. */
+    const char *(*destination)(struct lab_arena *arena);
+    /* The file of the run, in the arena. Its folder is made unless there is a `destination`. */
     const char *(*place)(const struct lab_track_run *run, struct lab_arena *arena);
     /* In this order: begin, then rows and samples as they come, then end. */
     void (*begin)(const struct lab_track_run *run, struct lab_track_out *out);
@@ -97,8 +104,8 @@ struct lab_tracker {
      * what a killed process appended without a note is cut off first. One with this slot gets a
      * batch's bytes again after such a death, under the same number: it must not matter.
      */
-    int (*deliver)(const char *place, int64_t batch, const struct lab_track_out *out,
-                   struct lab_err *err);
+    int (*deliver)(const struct lab_track_run *run, const char *place, int64_t batch,
+                   const struct lab_track_out *out, struct lab_err *err);
 };
 
 extern const struct lab_tracker *const lab_trackers[]; /* NULL-terminated, generated */
@@ -119,8 +126,12 @@ const char *lab_tracker_view(const struct lab_tracker *tracker, const char *fold
 /* A sample as a row, under names that don't depend on the tracker: gpu_total_memory and
  * gpu_<i>_memory in MiB, gpu_avg_utilization, gpu_load_balance_cv (of utilisation, in %),
  * gpu_total_power, gpu_total_energy, and of each GPU utilization, power, temperature, energy. */
-int lab_track_sample_row(const struct lab_track_sample *sample, struct lab_arena *arena,
-                         struct lab_track_row *ret_row);
+int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track_sample *sample,
+                         struct lab_arena *arena, struct lab_track_row *ret_row);
+
+/* The name under which a value is sent: as it is asked for, with prefix and label. In the arena. */
+const char *lab_track_name(const struct lab_track_run *run, const char *name,
+                           struct lab_arena *arena);
 
 /* A tracker's own names: of each GPU `gpu`, a format with its index, and of the host; the metric's
  * value times `scale`. Ends with a name of NULL. */

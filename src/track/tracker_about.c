@@ -120,11 +120,26 @@ struct lab_track_run track_about_run(const struct lab_study_file *file, const st
         .notes = lab_arena_printf(arena, "gpulab run %s", file->study.option),
         .tags = tags_of(file, run, arena),
         .config = config_of(file, run, arena),
+        .label = "",
+        .prefix = "",
+        .renamed = "",
         .study_wall_ns = file->study.created_wall_ns,
         .start_wall_ns = run->start_wall_ns,
         .attempt = run->attempts,
         .retried = run->attempts > 1,
     };
+}
+
+void track_about_override(struct lab_track_run *about, const struct lab_track_request *request,
+                          struct lab_arena *arena) {
+    const char *name = request->run_name, *mark = name ? strstr(name, "{run}") : NULL;
+    if (mark)
+        name = lab_arena_printf(arena, "%.*s%s%s", (int)(mark - name), name, about->name,
+                                mark + strlen("{run}"));
+    about->name = name && *name ? name : about->name;
+    about->folder = request->folder && *request->folder ? request->folder : about->folder;
+    about->prefix = request->prefix ? request->prefix : "";
+    about->renamed = request->renamed ? request->renamed : "";
 }
 
 /* --- its end --- */

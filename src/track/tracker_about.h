@@ -2,7 +2,7 @@
 #pragma once
 
 #include "load/study_file.h"
-#include "track/tracker.h"
+#include "track/tracker_send.h"
 
 /* `asked` as it may stand in names; NULL = the study's own. */
 const char *track_about_project(const struct lab_study_file *file, const char *asked,
@@ -10,5 +10,8 @@ const char *track_about_project(const struct lab_study_file *file, const char *a
 /* Everything is in the arena, or lives as long as the file. */
 struct lab_track_run track_about_run(const struct lab_study_file *file, const struct lab_run *run,
                                      const char *project, struct lab_arena *arena);
+/* Name, folder and names of values as they were asked for. */
+void track_about_override(struct lab_track_run *about, const struct lab_track_request *request,
+                          struct lab_arena *arena);
 /* Of a run that is done or failed. */
 struct lab_track_end track_about_end(const struct lab_run *run, struct lab_arena *arena);

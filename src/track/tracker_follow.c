@@ -77,6 +77,7 @@ static int count_unsent(const struct lab_track_follower *follower, struct lab_ar
     const struct lab_tracker *const *trackers;
     struct lab_track_request look = {.look = true};
     int unsent = 0;
+    lab_track_request_complete(&look);
     if (lab_tracker_list(follower->trackers, arena, &trackers, NULL) < 0)
         return 0;
     for (int i = 0; trackers[i]; i++) {

@@ -14,6 +14,9 @@ struct track_position {
     int64_t metric;    /* the store's number of the last one */
     int64_t sample_ns; /* the last one's time; 0 = none */
     int64_t ended;     /* 1 = its end, too */
+    int64_t read;      /* metrics of the last batch */
+    int64_t digest;    /* of all metrics until then; 0 = unknown */
+    int64_t revision;  /* how often values that had been sent were others later */
 };
 
 /* --- the journal: <study>/track/<tracker>.log, a line for each batch that was delivered --- */
@@ -21,7 +24,9 @@ struct track_position {
 struct track_journal {
     int fd;                       /* -1 = only read */
     struct track_position *items; /* by the run's number */
+    struct track_position *next;  /* what was about to be delivered; attempt 0 = nothing */
     int count;
+    int64_t changed_ns; /* when it was written last; 0 = it is new */
 };
 
 /* Positions of runs 0 to `run_count`. Locked until it is closed: `ret_busy` says that another
@@ -30,28 +35,39 @@ int track_journal_open(const char *folder, const char *name, int run_count, bool
                        struct lab_arena *arena, struct track_journal *ret_journal, bool *ret_busy,
                        struct lab_err *err);
 void track_journal_close(struct track_journal *journal);
-/* Durable when it returns 0. */
+/* Durable when it returns 0. `about_to`: a batch up to there will be delivered. If a crash follows,
+ * the same batch is made again, whatever the study has got since. */
 int track_journal_note(struct track_journal *journal, int64_t run,
-                       const struct track_position *position, struct lab_err *err);
+                       const struct track_position *position, bool about_to, struct lab_err *err);
 
 /* --- a run's values --- */
+
+/* When a command that is recorded first used each GPU, by index; INT64_MAX = never. */
+struct track_usage {
+    int64_t first_ns, *used_ns;
+    int count;
+};
 
 struct track_feed {
     const struct lab_tracker *tracker;
     const struct lab_track_run *about;
     const struct lab_run *run;
-    struct lab_store *store; /* NULL = a recording, which has samples alone */
-    const char *recording;   /* its path */
-    bool ended;              /* no more values come */
-    int64_t until_ns;        /* samples from then on may be another run's */
-    bool all_gpus;           /* not the run's alone */
+    struct lab_store *store;         /* NULL = a recording, which has samples alone */
+    const char *recording;           /* its path */
+    const struct track_usage *usage; /* NULL = all GPUs of it are the run's */
+    bool ended;                      /* no more values come */
+    int64_t until_ns;                /* samples from then on may be another run's */
+    bool all_gpus;                   /* not the run's alone */
     int64_t max_points;
-    struct track_position at; /* behind what is in `out` */
+    struct track_position at;    /* behind what is in `out` */
+    struct track_position bound; /* of the batch, since it may be there already; attempt 0 = none */
     struct lab_track_out out;
     int64_t points;                   /* values in `out` */
     int64_t thinned_from, thinned_to; /* values of series that were too long */
 };
 
+/* Of all metrics of a run, as a position has it; 0 = they can't be read. */
+int64_t track_metrics_digest(struct lab_store *store, int64_t run);
 /* The next metrics, into `out`: how many were read; -1 = failure. */
 int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err);
 /* The next samples likewise. */
@@ -66,18 +82,22 @@ struct track_sender {
     const struct lab_track_request *request;
     struct lab_store *store;
     const char *recording; /* as of a feed */
+    const struct track_usage *usage;
+    bool compare; /* what is stored with what was sent: the store is the newer */
     struct track_journal journal;
     int64_t now_ns; /* before the runs were read: one that ran then had all samples until then */
     struct lab_track_sent *sent;
+    struct lab_arena *arena; /* of what is in `sent` */
 };
 
 /* Durable when it returns 0; the folder is made. */
-int track_deliver(const struct lab_tracker *tracker, const char *place, int64_t batch,
-                  const struct lab_track_out *out, struct lab_err *err);
+int track_deliver(const struct lab_tracker *tracker, const struct lab_track_run *run,
+                  const char *place, int64_t batch, const struct lab_track_out *out,
+                  struct lab_err *err);
 
 /* What is new of a run, and its end where it has ended; counts it. */
 int track_send_run(struct track_sender *sender, const struct lab_run *run,
-                   const struct lab_track_run *about, struct lab_err *err);
+                   struct lab_track_run *about, struct lab_err *err);
 
 /* The journal of what lies at `home`; runs are numbered from 1. */
 int track_send_open(struct track_sender *sender, const char *home, int run_count,

@@ -1,10 +1,12 @@
 /*
  * tracker_journal.c: how far a study was sent. A line is appended once a batch lies with the
  * tracker; the last line of a run counts. A line that a crash cut off is none: its batch is sent
- * again, over the same bytes of the file, or under the same number.
+ * again, over the same bytes of the file, or under the same number. For trackers that deliver
+ * by themselves a line "next …" before it says what that batch has.
  */
 #include "track/tracker_internal.h"
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/lock.h"
@@ -13,23 +15,36 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEADER       "gpulab tracker 1\n"
 #define JOURNAL_MOST (256 << 20)
-#define FIELDS       8
+#define FIELDS       11
+#define FIELDS_LEAST 8 /* of earlier versions */
+#define ABOUT_TO     "next "
+
+static void keep(struct track_journal *journal, int64_t run, const struct track_position *position,
+                 bool about_to) {
+    if (!about_to)
+        journal->items[run] = *position;
+    journal->next[run] = about_to ? *position : (struct track_position){0};
+}
 
 static void read_line(struct track_journal *journal, const char *line) {
-    int64_t fields[FIELDS];
+    int64_t fields[FIELDS] = {0};
     char *end = NULL;
+    bool about_to = lab_str_starts(line, ABOUT_TO);
+    line += about_to ? strlen(ABOUT_TO) : 0;
     for (int i = 0; i < FIELDS; i++, line = end) {
         fields[i] = strtoll(line, &end, 10);
-        if (end == line || fields[i] < 0)
+        if (i < FIELDS_LEAST && (end == line || fields[i] < 0))
             return;
     }
+    struct track_position position = {fields[1], fields[2], fields[3], fields[4], fields[5],
+                                      fields[6], fields[7], fields[8], fields[9], fields[10]};
     if (fields[0] < journal->count)
-        journal->items[fields[0]] = (struct track_position){
-            fields[1], fields[2], fields[3], fields[4], fields[5], fields[6], fields[7]};
+        keep(journal, fields[0], &position, about_to);
 }
 
 /* Returns the length of what is whole, or -1. */
@@ -71,7 +86,11 @@ int track_journal_open(const char *folder, const char *name, int run_count, bool
     const char *path = lab_arena_printf(arena, "%s/%s.log", above, name);
     struct track_journal journal = {.fd = -1, .count = run_count + 1};
     journal.items = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *journal.items);
+    journal.next = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *journal.next);
+    struct stat info;
     *ret_busy = false;
+    if (stat(path, &info) == 0)
+        journal.changed_ns = info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec;
     if (look && access(path, F_OK) == 0 && read_journal(&journal, path, arena, err) < 0)
         return -1;
     if (!look) {
@@ -93,17 +112,18 @@ void track_journal_close(struct track_journal *journal) {
 }
 
 int track_journal_note(struct track_journal *journal, int64_t run,
-                       const struct track_position *position, struct lab_err *err) {
+                       const struct track_position *position, bool about_to, struct lab_err *err) {
     LAB_AUTO(str, line);
-    lab_str_printf(&line, "%lld %lld %lld %lld %lld %lld %lld %lld\n", (long long)run,
-                   (long long)position->attempt, (long long)position->batch,
-                   (long long)position->bytes, (long long)position->rows,
-                   (long long)position->metric, (long long)position->sample_ns,
-                   (long long)position->ended);
+    lab_str_printf(
+        &line, "%s%lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld\n",
+        about_to ? ABOUT_TO : "", (long long)run, (long long)position->attempt,
+        (long long)position->batch, (long long)position->bytes, (long long)position->rows,
+        (long long)position->metric, (long long)position->sample_ns, (long long)position->ended,
+        (long long)position->read, (long long)position->digest, (long long)position->revision);
     lab_failpoint("before-track-note");
     if (lab_file_write_all(journal->fd, line.text, line.length) < 0 || fdatasync(journal->fd) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "noting what was sent");
     lab_failpoint("after-track-note");
-    journal->items[run] = *position;
+    keep(journal, run, position, about_to);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "track/tracker_internal.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,11 +35,15 @@ struct batch {
     struct series *series;
     int series_count, guess;
     bool ranked; /* the run has several */
+    const struct lab_track_run *about;
+    uint64_t digest;
     struct lab_arena arena;
 };
 
-static void batch_init(struct batch *batch, bool ranked) {
-    *batch = (struct batch){.ranked = ranked};
+static void batch_init(struct batch *batch, const struct track_feed *feed) {
+    *batch = (struct batch){.ranked = feed->run->rank_count > 1,
+                            .about = feed->about,
+                            .digest = (uint64_t)feed->at.digest};
     lab_arena_init(&batch->arena);
 }
 
@@ -58,10 +63,11 @@ static int find_series(struct batch *batch, const char *name, int rank) {
         }
     }
     const char *own = lab_arena_strdup(&batch->arena, name);
+    const char *key = lab_track_name(batch->about, own, &batch->arena);
     LAB_PUSH(batch->series, batch->series_count) = (struct series){
         .name = own,
-        .key = batch->ranked && rank >= 0 ? lab_arena_printf(&batch->arena, "%s/rank%d", own, rank)
-                                          : own,
+        .key = batch->ranked && rank >= 0 ? lab_arena_printf(&batch->arena, "%s/rank%d", key, rank)
+                                          : key,
         .rank = rank,
         .least = -1,
         .most = -1,
@@ -78,8 +84,28 @@ static void batch_add(struct batch *batch, int series, double value, double step
     batch->series[series].count++;
 }
 
+static uint64_t add_digest(uint64_t hash, const struct lab_store_metric *metric) {
+    hash = lab_hash_text(hash ? hash : LAB_HASH_START, metric->name);
+    hash = lab_hash_bytes(hash, &metric->rank, sizeof metric->rank);
+    hash = lab_hash_bytes(hash, &metric->value, sizeof metric->value);
+    hash = lab_hash_bytes(hash, &metric->step, sizeof metric->step);
+    return hash & INT64_MAX;
+}
+
+static int take_digest(void *state, const struct lab_store_metric *metric) {
+    uint64_t *hash = state;
+    *hash = add_digest(*hash, metric);
+    return 0;
+}
+
+int64_t track_metrics_digest(struct lab_store *store, int64_t run) {
+    uint64_t hash = 0;
+    return lab_store_each_metric(store, run, take_digest, &hash, NULL) < 0 ? 0 : (int64_t)hash;
+}
+
 static int take_metric(void *state, const struct lab_store_metric *metric) {
     struct batch *batch = state;
+    batch->digest = add_digest(batch->digest, metric);
     batch_add(batch, find_series(batch, metric->name, metric->rank), metric->value, metric->step,
               metric->time_ns);
     return 0;
@@ -185,10 +211,12 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
     int64_t read = -1;
     if (!feed->store)
         return 0;
-    batch_init(&batch, feed->run->rank_count > 1);
-    if (lab_store_each_metric_after(feed->store, feed->run->number, feed->at.metric, BATCH,
-                                    take_metric, &batch, &feed->at.metric, err) == 0) {
-        read = batch.count;
+    batch_init(&batch, feed);
+    if (lab_store_each_metric_after(feed->store, feed->run->number, feed->at.metric,
+                                    feed->bound.attempt ? feed->bound.read : BATCH, take_metric,
+                                    &batch, &feed->at.metric, err) == 0) {
+        feed->at.read = read = batch.count;
+        feed->at.digest = (int64_t)batch.digest;
         thin(&batch, feed->max_points, feed);
         write_rows(feed, &batch);
     }
@@ -216,7 +244,7 @@ int track_feed_iterations(struct track_feed *feed, struct lab_err *err) {
     int result = 0;
     for (int rank = 0; rank < feed->run->rank_count && result == 0; rank++) {
         struct iterations all;
-        batch_init(&all.batch, feed->run->rank_count > 1);
+        batch_init(&all.batch, feed);
         all.series = find_series(&all.batch, "iteration_ms", rank);
         result = lab_store_each_chunk(feed->store, feed->run->number, rank, take_chunk, &all, err);
         if (result == 0) {

@@ -8,6 +8,7 @@
 #include "base/file/file.h"
 #include "base/hash.h"
 #include "store/recording/recording.h"
+#include "track/tracker_about.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,35 @@ static bool find_times(const struct lab_recording *recording, struct lab_run *ru
     return true;
 }
 
+/* Marks that the recorder makes; false = it recorded no command. */
+static bool find_usage(const struct lab_recording *recording, struct track_usage *usage,
+                       struct lab_arena *arena) {
+    bool command = false;
+    *usage = (struct track_usage){.first_ns = INT64_MAX};
+    for (int i = 0; i < recording->track_count; i++)
+        if (recording->tracks[i].entity.index >= usage->count)
+            usage->count = recording->tracks[i].entity.index + 1;
+    usage->used_ns = lab_arena_alloc(arena, (size_t)usage->count + 1, sizeof *usage->used_ns);
+    for (int i = 0; i < usage->count; i++)
+        usage->used_ns[i] = INT64_MAX;
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct lab_sample_event *event = &recording->events[i];
+        if (event->kind != LAB_EVENT_MARK)
+            continue;
+        command |= lab_str_equal(event->text, "command began");
+        if (event->entity < 0 || event->entity >= recording->track_count ||
+            !lab_str_equal(event->text, LAB_RECORDING_USED))
+            continue;
+        const struct lab_entity *gpu = &recording->tracks[event->entity].entity;
+        if (gpu->kind == LAB_ENTITY_MIG && gpu->parent >= 0 && gpu->parent < recording->track_count)
+            gpu = &recording->tracks[gpu->parent].entity;
+        int64_t *used_ns = &usage->used_ns[gpu->index];
+        *used_ns = event->time_ns < *used_ns ? event->time_ns : *used_ns;
+        usage->first_ns = *used_ns < usage->first_ns ? *used_ns : usage->first_ns;
+    }
+    return command;
+}
+
 static struct lab_track_run describe(const char *path, const struct lab_run *run,
                                      const struct lab_recording *recording, const char *project,
                                      struct lab_arena *arena) {
@@ -75,10 +105,21 @@ static struct lab_track_run describe(const char *path, const struct lab_run *run
         .notes = "gpulab record",
         .tags = lab_arena_copy(arena, (const char *const[]){"recording"}, 1, sizeof(char *)),
         .config = config,
+        .label = "",
+        .prefix = "",
+        .renamed = "",
         .study_wall_ns = run->start_wall_ns,
         .start_wall_ns = run->start_wall_ns,
         .attempt = 1,
     };
+}
+
+/* A run that several hosts write: its id follows from its name, and names of values have the
+ * host's. */
+static void share(struct lab_track_run *about, struct lab_arena *arena) {
+    uint64_t hash = lab_hash_text(lab_hash_text(LAB_HASH_START, about->project), about->name);
+    about->id = lab_arena_printf(arena, "%016llx", (unsigned long long)hash);
+    about->label = lab_track_safe_name(*about->host ? about->host : "host", false, arena);
 }
 
 int track_send_recording(struct track_sender *sender, const char *path, struct lab_arena *arena,
@@ -117,8 +158,16 @@ int track_send_recording(struct track_sender *sender, const char *path, struct l
         lab_track_safe_name(project && *project ? project : "gpulab-recordings", true, arena);
     struct lab_track_run about =
         describe(real ? real : path, &run, &recording, sender->sent->project, &scratch);
-    if (track_send_open(sender, about.folder, 1, arena, err) < 0)
+    const char *home = about.folder;
+    track_about_override(&about, sender->request, &scratch);
+    if (sender->request->run_name && *sender->request->run_name)
+        share(&about, &scratch);
+    struct track_usage *usage = lab_arena_alloc(arena, 1, sizeof *usage);
+    if (find_usage(&recording, usage, arena) && !sender->request->all_gpus)
+        sender->usage = usage;
+    if (track_send_open(sender, home, 1, arena, err) < 0)
         return -1;
+    sender->arena = arena;
     int result = sender->sent->busy ? 0 : track_send_run(sender, &run, &about, err);
     track_journal_close(&sender->journal);
     return result;

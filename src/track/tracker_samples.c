@@ -150,6 +150,16 @@ static bool next_span(const struct cursor *cursor, struct lab_span *ret_span) {
     return true;
 }
 
+/* Of a recording around a command: from when its processes use the GPU. Those that it uses first
+ * count from the beginning; if it uses none, all do. */
+static bool is_used(const struct track_feed *feed, int gpu, int64_t time_ns) {
+    const struct track_usage *usage = feed->usage;
+    if (!usage || usage->first_ns == INT64_MAX)
+        return true;
+    int64_t used_ns = gpu < usage->count ? usage->used_ns[gpu] : INT64_MAX;
+    return used_ns <= (time_ns > usage->first_ns ? time_ns : usage->first_ns);
+}
+
 static void write_sample(struct track_feed *feed, struct cursor *cursor, struct lab_span span) {
     struct lab_track_sample sample = {.number = feed->at.rows++,
                                       .wall_ns = track_feed_wall(feed, span.start_ns),
@@ -161,10 +171,11 @@ static void write_sample(struct track_feed *feed, struct cursor *cursor, struct 
             take_until(track, &cursor->next[i], span.end_ns, sample.host);
         if (!is_gpu(track))
             continue;
-        struct lab_track_gpu *gpu = &cursor->gpus[sample.gpu_count++];
+        struct lab_track_gpu *gpu = &cursor->gpus[sample.gpu_count];
         gpu->index = track->entity.index;
         clear(gpu->values);
         take_until(track, &cursor->next[i], span.end_ns, gpu->values);
+        sample.gpu_count += is_used(feed, gpu->index, span.start_ns);
         gpu->values[LAB_METRIC_ENERGY] -= cursor->first[i];
     }
     feed->tracker->sample(feed->about, &sample, &feed->out);
@@ -211,10 +222,12 @@ static int64_t read_window(struct track_feed *feed, int64_t from_ns, int64_t unt
 }
 
 int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err) {
-    int64_t end_ns = feed->until_ns, written = 0;
+    int64_t end_ns = feed->bound.attempt ? feed->bound.sample_ns : feed->until_ns, written = 0;
     int64_t from_ns = feed->at.sample_ns > 0 ? feed->at.sample_ns + 1 : feed->run->start_ns;
     if (feed->store && feed->run->epoch == 0)
         return 0;
+    if (feed->usage && feed->usage->first_ns == INT64_MAX && !feed->ended)
+        return 0; /* which GPUs are its own isn't known yet */
     while (written == 0 && from_ns <= end_ns) {
         int64_t until_ns = end_ns - from_ns > WINDOW_NS ? from_ns + WINDOW_NS : end_ns;
         written = read_window(feed, from_ns, until_ns, err);

@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/file/file.h"
 #include "base/file/own.h"
+#include "base/hash.h"
 #include "load/study_file.h"
 #include "run/folder.h"
 #include "store/study/results.h"
@@ -16,9 +17,12 @@
 #include "track/tracker_internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define NAMED_MOST 3
 
 int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns) {
     const struct lab_run *run = feed->run;
@@ -48,24 +52,30 @@ static int append(const char *place, const struct lab_track_out *out, struct lab
     return 0;
 }
 
-int track_deliver(const struct lab_tracker *tracker, const char *place, int64_t batch,
-                  const struct lab_track_out *out, struct lab_err *err) {
-    if (make_above(place, err) < 0)
+int track_deliver(const struct lab_tracker *tracker, const struct lab_track_run *run,
+                  const char *place, int64_t batch, const struct lab_track_out *out,
+                  struct lab_err *err) {
+    if (!tracker->destination && make_above(place, err) < 0)
         return -1;
-    return tracker->deliver ? tracker->deliver(place, batch, out, err) : append(place, out, err);
+    return tracker->deliver ? tracker->deliver(run, place, batch, out, err)
+                            : append(place, out, err);
 }
 
 /* What is in the feed, and the journal's line. */
 static int deliver(struct track_sender *sender, struct track_feed *feed, const char *place,
                    struct lab_err *err) {
     struct lab_track_out *out = &feed->out;
-    if (track_deliver(sender->tracker, place, feed->at.batch, out, err) < 0)
+    if (sender->tracker->deliver && !feed->bound.attempt &&
+        track_journal_note(&sender->journal, feed->run->number, &feed->at, true, err) < 0)
+        return -1;
+    if (track_deliver(sender->tracker, feed->about, place, feed->at.batch, out, err) < 0)
         return -1;
     lab_failpoint("after-track-deliver");
     feed->at.batch++;
     feed->at.bytes += (int64_t)out->bytes.length;
-    if (track_journal_note(&sender->journal, feed->run->number, &feed->at, err) < 0)
+    if (track_journal_note(&sender->journal, feed->run->number, &feed->at, false, err) < 0)
         return -1;
+    feed->bound.attempt = 0;
     sender->sent->points += feed->points;
     feed->points = 0;
     out->offset = feed->at.bytes;
@@ -99,6 +109,23 @@ static struct track_position find_position(const struct track_sender *sender,
     return at;
 }
 
+/* A run that had been sent, and whose metrics were read anew since, is sent once more. */
+static bool has_changed(struct track_sender *sender, const struct lab_run *run,
+                        struct track_position *at) {
+    if (!sender->compare || !sender->store || !at->ended || !at->digest ||
+        track_metrics_digest(sender->store, run->number) == at->digest)
+        return false;
+    *at = (struct track_position){.attempt = at->attempt, .revision = at->revision + 1};
+    return true;
+}
+
+static void name_run(const char **names, int number, const char *run, struct lab_arena *arena) {
+    if (number < NAMED_MOST)
+        *names = lab_arena_printf(arena, "%s%s%s", number ? *names : "", number ? ", " : "", run);
+    else if (number == NAMED_MOST)
+        *names = lab_arena_printf(arena, "%s, …", *names);
+}
+
 static int feed_run(struct track_sender *sender, struct track_feed *feed, const char *place,
                     struct lab_err *err) {
     LAB_AUTO(arena, arena);
@@ -110,7 +137,8 @@ static int feed_run(struct track_sender *sender, struct track_feed *feed, const 
         samples = metrics < 0 ? -1 : track_feed_samples(feed, err);
         if (samples < 0)
             return -1;
-        bool last = feed->ended && metrics == 0 && samples == 0;
+        bool last =
+            feed->bound.attempt ? feed->bound.ended : feed->ended && metrics == 0 && samples == 0;
         if (last) {
             struct lab_track_end end = track_about_end(feed->run, &arena);
             if (feed->at.metric == 0 && track_feed_iterations(feed, err) < 0)
@@ -129,7 +157,7 @@ static int feed_run(struct track_sender *sender, struct track_feed *feed, const 
 }
 
 int track_send_run(struct track_sender *sender, const struct lab_run *run,
-                   const struct lab_track_run *about, struct lab_err *err) {
+                   struct lab_track_run *about, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     const char *place = sender->tracker->place(about, &arena);
     struct track_feed feed = {.tracker = sender->tracker,
@@ -137,6 +165,7 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
                               .run = run,
                               .store = sender->store,
                               .recording = sender->recording,
+                              .usage = sender->usage,
                               .ended = has_ended(run),
                               .until_ns = samples_until(sender, run),
                               .all_gpus = sender->request->all_gpus,
@@ -144,11 +173,18 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
                                                 ? sender->request->max_points
                                                 : LAB_TRACK_POINTS,
                               .at = find_position(sender, run, place)};
+    if (has_changed(sender, run, &feed.at))
+        name_run(&sender->sent->changed_runs, sender->sent->changed++, run->id, sender->arena);
+    about->revision = (int)feed.at.revision;
     if (feed.at.ended || sender->request->look) {
+        if (!feed.at.ended)
+            name_run(&sender->sent->unsent_runs, sender->sent->unsent++, run->id, sender->arena);
         sender->sent->runs += feed.at.ended > 0;
-        sender->sent->unsent += feed.at.ended == 0;
         return 0;
     }
+    struct track_position next = sender->journal.next[run->number];
+    if (next.attempt == feed.at.attempt && next.batch == feed.at.batch)
+        feed.bound = next;
     lab_track_out_init(&feed.out);
     feed.out.offset = feed.at.bytes;
     int result = feed_run(sender, &feed, place, err);
@@ -176,6 +212,7 @@ static int send_runs(struct track_sender *sender, struct lab_study_file *file,
             continue;
         }
         struct lab_track_run about = track_about_run(file, run, sender->sent->project, &arena);
+        track_about_override(&about, sender->request, &arena);
         result = track_send_run(sender, run, &about, err);
     }
     return result < 0 ? -1 : track_send_whole(sender, file, err);
@@ -187,6 +224,17 @@ int track_send_open(struct track_sender *sender, const char *home, int run_count
     const char *name = tracker->by_project
                            ? lab_arena_printf(arena, "%s-%s", tracker->name, sender->sent->project)
                            : tracker->name;
+    const struct lab_track_request *request = sender->request;
+    uint64_t hash = LAB_HASH_START;
+    if (tracker->destination)
+        hash = lab_hash_text(hash, tracker->destination(arena));
+    const char *const asked[] = {request->run_name, request->folder, request->prefix,
+                                 request->renamed};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (asked[i] && *asked[i])
+            hash = lab_hash_text(lab_hash_bytes(hash, &i, sizeof i), asked[i]);
+    if (hash != LAB_HASH_START)
+        name = lab_arena_printf(arena, "%s-%08x", name, (unsigned)(hash ^ hash >> 32));
     if (track_journal_open(home, name, run_count, sender->request->look, arena, &sender->journal,
                            &sender->sent->busy, err) < 0)
         return lab_err_context(err, "%s", tracker->name);
@@ -195,17 +243,44 @@ int track_send_open(struct track_sender *sender, const char *home, int run_count
 
 static int send_study(struct track_sender *sender, struct lab_study_file *file,
                       struct lab_arena *arena, struct lab_err *err) {
+    const char *name = sender->request->run_name;
+    if (name && !strstr(name, "{run}"))
+        return lab_err_set(err, LAB_ERR_USER, "the name of a study's runs needs {run}: '%s {run}'",
+                           name);
     sender->store = file->store;
     sender->sent->project = track_about_project(file, sender->request->project, arena);
     if (lab_study_file_runs(file, err) < 0 ||
         track_send_open(sender, file->folder, file->run_count, arena, err) < 0)
         return -1;
+    struct stat info;
+    const char *path = lab_arena_printf(arena, "%s/study.db", file->folder);
+    sender->arena = arena;
+    sender->compare =
+        !sender->sent->running && stat(path, &info) == 0 &&
+        info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec > sender->journal.changed_ns;
     int result = sender->sent->busy ? 0 : send_runs(sender, file, err);
     track_journal_close(&sender->journal);
     return result;
 }
 
 /* --- either --- */
+
+void lab_track_request_complete(struct lab_track_request *request) {
+    const struct {
+        const char *name, **text;
+    } asked[] = {
+        {"GPULAB_TRACK_PROJECT", &request->project}, {"GPULAB_TRACK_RUN_NAME", &request->run_name},
+        {"GPULAB_TRACK_FOLDER", &request->folder},   {"GPULAB_TRACK_PREFIX", &request->prefix},
+        {"GPULAB_TRACK_RENAME", &request->renamed},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        if (!*asked[i].text || !**asked[i].text)
+            *asked[i].text = getenv(asked[i].name);
+        if (*asked[i].text && !**asked[i].text)
+            *asked[i].text = NULL;
+    }
+    request->all_gpus |= lab_str_equal(getenv("GPULAB_TRACK_GPUS"), "all");
+}
 
 static bool is_recording(const char *path) {
     struct stat info;

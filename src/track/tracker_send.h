@@ -9,18 +9,31 @@
 
 struct lab_track_request {
     const char *project; /* NULL = "<study>-<5 hex digits of machine and folder>" */
-    bool all_gpus;       /* not the run's alone */
-    int64_t max_points;  /* of one metric in a batch; more are thinned. 0 = LAB_TRACK_POINTS */
-    bool look;           /* sends nothing, counts alone */
+    const char
+        *run_name;      /* "{run}" in it is the run's own; NULL = that alone. A recording's run has
+                           * no more than that name: what other hosts record is part of it */
+    const char *folder; /* of files, instead of the study's; NULL = that */
+    const char *prefix, *renamed; /* of values (tracker.h); NULL = none */
+    bool all_gpus;                /* not the run's alone */
+    int64_t max_points; /* of one metric in a batch; more are thinned. 0 = LAB_TRACK_POINTS */
+    bool look;          /* sends nothing, counts alone */
 };
 
 #define LAB_TRACK_POINTS 50000
+
+/* What is NULL, from the environment: GPULAB_TRACK_PROJECT, _RUN_NAME, _FOLDER, _PREFIX, _RENAME;
+ * and all GPUs where GPULAB_TRACK_GPUS is "all". So a study and a recording are sent while they
+ * run as they are by `gpulab sync` later. */
+void lab_track_request_complete(struct lab_track_request *request);
 
 struct lab_track_sent {
     const char *project;              /* in the arena */
     int runs, unsent;                 /* that were sent to their end; that were not, as of now */
     int64_t points;                   /* values and samples, now */
     int64_t thinned_from, thinned_to; /* points of metrics that had too many */
+    int changed;                      /* runs whose values aren't those that were sent */
+    const char *changed_runs;         /* their names, at most three, in the arena */
+    const char *unsent_runs;          /* likewise, of a look */
     bool busy;                        /* another process sends this study there; nothing was done */
     bool running;                     /* the study is: more will come */
 };

@@ -11,7 +11,9 @@
 #include "stats/stats.h"
 #include "track/tracker_about.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ANALYSES_NS (20 * LAB_NS_PER_S) /* what isn't done by then is left out */
@@ -83,6 +85,25 @@ static const char *const *add_claims(struct lab_study_file *file, struct lab_val
     return tags;
 }
 
+static int is_report_file(const struct dirent *entry) {
+    static const char *const names[] = {"index.html", "report.md", "best_practices.md", NULL};
+    return lab_str_ends(entry->d_name, ".png") || lab_str_find(entry->d_name, names) >= 0;
+}
+
+/* The report: its pages and pictures, as far as they were made. */
+static const char *const *find_files(const char *folder, struct lab_arena *arena) {
+    const char **files = NULL, *report = lab_arena_printf(arena, "%s/report", folder);
+    struct dirent **entries;
+    int count = 0, found = scandir(report, &entries, is_report_file, alphasort);
+    for (int i = 0; i < found; i++) {
+        LAB_ADD(files, count, arena) = lab_arena_printf(arena, "%s/%s", report, entries[i]->d_name);
+        free(entries[i]); /* NOLINT: of scandir */
+    }
+    if (found >= 0)
+        free(entries); /* NOLINT */
+    return files;
+}
+
 static int deliver_study(struct track_sender *sender, struct lab_study_file *file,
                          struct track_position at, struct lab_err *err) {
     LAB_AUTO(arena, arena);
@@ -104,18 +125,22 @@ static int deliver_study(struct track_sender *sender, struct lab_study_file *fil
     }
     add_points(file, summary, &text, &arena);
     struct lab_track_run about = track_about_run(file, &whole, sender->sent->project, &arena);
+    const char *folder = about.folder;
+    track_about_override(&about, sender->request, &arena);
     about.tags = add_claims(file, summary, &text, &arena);
     about.retried = false;
+    about.revision = (int)at.revision;
+    end.files = find_files(folder, &arena);
     end.text = text.text;
     sender->tracker->begin(&about, &out);
     sender->tracker->end(&about, &end, &out);
-    if (track_deliver(sender->tracker, sender->tracker->place(&about, &arena), at.batch, &out,
-                      err) < 0)
+    if (track_deliver(sender->tracker, &about, sender->tracker->place(&about, &arena), at.batch,
+                      &out, err) < 0)
         return lab_err_context(err, "%s: the study's summary", sender->tracker->name);
     at.batch++;
     at.bytes = (int64_t)out.bytes.length;
     at.ended = 1;
-    return track_journal_note(&sender->journal, 0, &at, err);
+    return track_journal_note(&sender->journal, 0, &at, false, err);
 }
 
 int track_send_whole(struct track_sender *sender, struct lab_study_file *file,
@@ -124,8 +149,10 @@ int track_send_whole(struct track_sender *sender, struct lab_study_file *file,
     int64_t ended = 0;
     for (int i = 0; i < file->run_count; i++)
         ended += file->runs[i].state == LAB_RUN_DONE || file->runs[i].state == LAB_RUN_FAILED;
-    if (ended == 0 || sender->sent->running || sender->sent->unsent || at.attempt == ended)
+    if (ended == 0 || sender->sent->running || sender->sent->unsent ||
+        (at.attempt == ended && !sender->sent->changed))
         return 0;
+    at.revision += at.attempt == ended;
     at.attempt = ended; /* more runs make another summary, in the first one's stead */
     int result = sender->request->look ? 0 : deliver_study(sender, file, at, err);
     sender->sent->unsent += result < 0 || sender->request->look;

@@ -69,6 +69,9 @@ int lab_track_test(const struct lab_tracker *tracker, const char *folder, struct
                                 .host = host,
                                 .notes = "a synthetic curve",
                                 .tags = (const char *const[]){"simulated", NULL},
+                                .label = "",
+                                .prefix = "",
+                                .renamed = "",
                                 .config = config,
                                 .study_wall_ns = start_ns,
                                 .start_wall_ns = start_ns,
@@ -80,5 +83,5 @@ int lab_track_test(const struct lab_tracker *tracker, const char *folder, struct
     add_rows(tracker, &run, &out);
     tracker->end(&run, &end, &out);
     *ret_place = tracker->place(&run, arena);
-    return track_deliver(tracker, *ret_place, 0, &out, err);
+    return track_deliver(tracker, &run, *ret_place, 0, &out, err);
 }

@@ -26,7 +26,10 @@ static void add_log_id(struct lab_str *out, const struct lab_track_run *run, con
         half[i] = lab_hash_text(half[i], run->project);
         half[i] = lab_hash_text(half[i], run->id);
         half[i] = lab_hash_text(half[i], kind);
+        half[i] = lab_hash_text(lab_hash_text(half[i], run->label), run->prefix);
+        half[i] = lab_hash_text(half[i], run->renamed);
         half[i] = lab_hash_bytes(half[i], &run->attempt, sizeof run->attempt);
+        half[i] = lab_hash_bytes(half[i], &run->revision, sizeof run->revision);
         half[i] = lab_hash_bytes(half[i], &number, sizeof number);
     }
     lab_str_printf(out, "\"log_id\":\"%08x-%04x-%04x-%04x-%012llx\"", (unsigned)(half[0] >> 32),
@@ -50,11 +53,14 @@ static void open_line(struct lab_str *out, const struct lab_track_run *run, cons
     lab_str_add(&name, run->name);
     if (run->retried)
         lab_str_printf(&name, " (attempt %d)", run->attempt);
+    if (run->revision)
+        lab_str_printf(&name, " (values %d)", run->revision + 1);
     lab_str_printf(out, "{\"v\":1,\"kind\":\"%s\",\"project\":", kind);
     lab_track_add_text(out, run->project);
     lab_str_add(out, ",\"run\":");
     lab_track_add_text(out, name.text);
-    lab_str_printf(out, ",\"run_id\":\"%s%04x\",", run->id, (unsigned)run->attempt & 0xffff);
+    lab_str_printf(out, ",\"run_id\":\"%s%04x\",", run->id,
+                   (unsigned)(run->attempt + (run->revision << 8)) & 0xffff);
     add_time(out, wall_ns);
     lab_str_add(out, ",");
     add_log_id(out, run, kind, number);
@@ -105,7 +111,9 @@ static const char *trackio_place(const struct lab_track_run *run, struct lab_are
         folder = lab_arena_printf(arena, "%s/trackio", home);
     else
         folder = lab_arena_printf(arena, "%s/.cache/huggingface/trackio", user ? user : "");
-    return lab_arena_printf(arena, "%s/inbox/gpulab-%s/00000000.jsonl", folder, run->id);
+    uint64_t names = lab_hash_text(lab_hash_text(LAB_HASH_START, run->prefix), run->renamed);
+    return lab_arena_printf(arena, "%s/inbox/gpulab-%s-%08x%s%s/00000000.jsonl", folder, run->id,
+                            (unsigned)(names ^ names >> 32), *run->label ? "-" : "", run->label);
 }
 
 /* A run without a metric isn't listed: the first one has its settings and no value. */
@@ -153,10 +161,12 @@ static void trackio_sample(const struct lab_track_run *run, const struct lab_tra
     if (count) {
         open_line(text, run, "system_metric", sample->number, sample->wall_ns);
         lab_str_add(text, ",\"metrics\":{");
+        for (int i = 0; i < count && *run->label; i++)
+            values[i].key = lab_arena_printf(&arena, "%s/%s", run->label, values[i].key);
         add_values(text, values, count);
         lab_str_add(text, "}}\n");
     }
-    if (lab_track_sample_row(sample, &arena, &row) > 0) {
+    if (lab_track_sample_row(run, sample, &arena, &row) > 0) {
         row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
         add_metrics(run, &row, text);
     }
@@ -180,8 +190,9 @@ static void trackio_end(const struct lab_track_run *run, const struct lab_track_
     add_metrics(run, &row, &out->bytes);
 }
 
-static int trackio_deliver(const char *place, int64_t batch, const struct lab_track_out *out,
-                           struct lab_err *err) {
+static int trackio_deliver(const struct lab_track_run *run, const char *place, int64_t batch,
+                           const struct lab_track_out *out, struct lab_err *err) {
+    (void)run;
     LAB_AUTO(arena, arena);
     size_t folder = strlen(place) - strlen("00000000.jsonl");
     return lab_file_write_atomic(

@@ -136,8 +136,9 @@ static const char *wandb_place(const struct lab_track_run *run, struct lab_arena
     const char *folder = getenv("WANDB_DIR");
     LAB_AUTO(str, time);
     lab_str_add_clock(&time, run->study_wall_ns, "%Y%m%d_%H%M%S");
-    return lab_arena_printf(arena, "%s/wandb/offline-run-%s-%s/run-%s.wandb",
-                            folder && *folder ? folder : run->folder, time.text, run->id, run->id);
+    return lab_arena_printf(arena, "%s/wandb/offline-run-%s-%s%s%s/run-%s.wandb",
+                            folder && *folder ? folder : run->folder, time.text, run->id,
+                            *run->label ? "-" : "", run->label, run->id);
 }
 
 static void add_run(const struct lab_track_run *run, struct lab_str *out) {
@@ -214,19 +215,25 @@ static const struct lab_track_key system_keys[] = {
     {NULL},
 };
 
+/* As its own sampler does where several hosts write into a run. History has one writer alone. */
+static const char *label(const struct lab_track_run *run, const char *key,
+                         struct lab_arena *arena) {
+    return *run->label ? lab_arena_printf(arena, "%s/l:%s", key, run->label) : key;
+}
+
 /* Power, memory and utilisation are also in percent of what the GPU has. */
-static void add_shares(const struct lab_track_gpu *gpu, struct lab_str *out) {
+static void add_shares(const struct lab_track_run *run, const struct lab_track_gpu *gpu,
+                       struct lab_str *out) {
     const double *values = gpu->values;
     double memory = 100 * values[LAB_METRIC_MEMORY_USED] / values[LAB_METRIC_MEMORY_TOTAL];
     double power = 100 * values[LAB_METRIC_POWER] / values[LAB_METRIC_POWER_LIMIT];
-    LAB_AUTO(str, key);
-    lab_str_printf(&key, "gpu.%d.memoryAllocated", gpu->index);
+    LAB_AUTO(arena, arena);
+    const char *key = lab_arena_printf(&arena, "gpu.%d.memoryAllocated", gpu->index);
     if (isfinite(memory))
-        add_number(out, STATS_ITEM, key.text, memory);
-    lab_str_clear(&key);
-    lab_str_printf(&key, "gpu.%d.powerPercent", gpu->index);
+        add_number(out, STATS_ITEM, label(run, key, &arena), memory);
+    key = lab_arena_printf(&arena, "gpu.%d.powerPercent", gpu->index);
     if (isfinite(power))
-        add_number(out, STATS_ITEM, key.text, power);
+        add_number(out, STATS_ITEM, label(run, key, &arena), power);
 }
 
 static void wandb_sample(const struct lab_track_run *run, const struct lab_track_sample *sample,
@@ -239,13 +246,13 @@ static void wandb_sample(const struct lab_track_run *run, const struct lab_track
     size_t stats = lab_proto_open(&record, RECORD_STATS);
     lab_proto_time(&record, STATS_TIME, sample->wall_ns);
     for (int i = 0; i < count; i++)
-        add_number(&record, STATS_ITEM, values[i].key, values[i].value);
+        add_number(&record, STATS_ITEM, label(run, values[i].key, &arena), values[i].value);
     for (int i = 0; i < sample->gpu_count; i++)
-        add_shares(&sample->gpus[i], &record);
+        add_shares(run, &sample->gpus[i], &record);
     lab_proto_close(&record, stats);
     if (count)
         add_record(out, &record);
-    if (lab_track_sample_row(sample, &arena, &row) > 0)
+    if (!*run->label && lab_track_sample_row(run, sample, &arena, &row) > 0)
         add_history(run, &row, out);
 }
 

@@ -25,7 +25,7 @@ def expect(true, what):
 
 def read_events(path):
     from tensorboard.backend.event_processing import event_accumulator
-    events = event_accumulator.EventAccumulator(path, {"scalars": 0, "tensors": 0})
+    events = event_accumulator.EventAccumulator(path, {"scalars": 0, "tensors": 0, "images": 0})
     events.Reload()
     return events
 
@@ -56,6 +56,25 @@ def recording(path):
     expect(records[-3]["exit"]["exit_code"] == 3, "exit code")
 
 
+def hosts():
+    for name, seen in (("job", {1}), ("all", {0, 1, 2})):
+        tags = read_events(glob.glob(f"{name}.db.track/tensorboard/*")[0]).Tags()["scalars"]
+        expect({i for i in range(3) if f"gpu_{i}_power" in tags} == seen and "gpu_1_energy" in tags, f"{name}: {tags}")
+    own = os.uname().nodename
+    files = glob.glob("together/tensorboard/shared/*")
+    tags = {tag for path in files for tag in read_events(path).Tags()["scalars"]}
+    expect(len(files) == 2 and {f"{own}/gpu_1_power", "other/gpu_1_power"} <= tags, f"hosts: {files} {tags}")
+    runs = [read_wandb(path) for path in glob.glob("together/wandb/*/*.wandb")]
+    expect(len({r["run"]["run_id"] for records in runs for r in records if r["type"] == "run"}) == 1, "hosts: ids")
+    keys = {key for records in runs for r in records if r["type"] == "stats" for key in r["stats"]["item"]}
+    expect({f"gpu.1.gpu/l:{own}", "gpu.1.gpu/l:other"} <= keys, f"hosts: {keys}")
+    from trackio import fragments
+    from trackio.sqlite_storage import SQLiteStorage as storage
+    fragments.import_inbox_dir()
+    rows = storage.get_system_logs("hosts", "shared")
+    expect(all(any(f"{host}/gpu/1/power" in row for row in rows) for host in (own, "other")), "hosts: trackio")
+
+
 def curve():
     events = read_events(os.path.dirname(glob.glob("tensorboard/track-test/*")[0]))
     expect(len(events.Scalars("loss")) == 100 and len(events.Scalars("gpu_1_power")) == 10, "tensorboard: curve")
@@ -76,7 +95,7 @@ def finish():
     sys.exit(1 if problems else 0)
 
 
-if wanted[0] in ("recording", "curve"):
+if wanted[0] in ("recording", "curve", "hosts"):
     globals()[wanted[0]](*wanted[1:])
     finish()
 db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)
@@ -127,6 +146,9 @@ def tensorboard():
     whole = read_events(f"{folder}/tensorboard/study")
     for key, value in means().items():
         expect(same(whole.Scalars(f"result/{key}")[0].value, value, 1e-6), f"tensorboard: {key}")
+    for path in glob.glob(f"{folder}/report/*.png"):
+        image = whole.Images(os.path.basename(path)[:-4])[0]
+        expect(image.encoded_image_string == open(path, "rb").read() and image.width > image.height > 99, path)
 
 
 def wandb():

@@ -4,6 +4,7 @@
 # label: build
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
+build_dir=$(realpath "$3")
 packages=$source_dir/build/trackers
 if [ ! -e "$packages/whole" ]; then
     rm -rf "$packages"
@@ -15,7 +16,7 @@ if [ ! -e "$packages/whole" ]; then
     touch "$packages/whole"
 fi
 cd "$work" || exit 1
-unset WANDB_DIR WANDB_ENTITY HF_HOME
+unset WANDB_DIR WANDB_ENTITY HF_HOME "${!GPULAB_TRACK_@}"
 export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TRACKIO_DIR=$work/trackio
 check=(env "PYTHONPATH=$packages" python3 "$source_dir/tests/program/trackers.py")
 
@@ -52,7 +53,7 @@ done 2>/dev/null
 
 # GPUs of the run alone, under each tracker's own names, and a study of 0.1.0
 unset WANDB_DIR
-run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q --no-report
+run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q
 expect_status 0
 "${check[@]}" "$(echo gpus/quick_test/*/*)" wandb tensorboard trackio gpus || fail "samples of GPUs"
 cp -r "$source_dir/tests/fixtures/0.1.0/program" old
@@ -67,6 +68,17 @@ if [ -e "$source_dir/build/fake/libnvidia-ml.so.1" ]; then
     run export made.db --format csv
     cp "$work/out" made.csv
     "${check[@]}" made.db.track recording made.csv || fail "a recording isn't as it was recorded"
+    # GPUs of its process tree alone unless all are asked for; two hosts in one run
+    for gpus in job all; do
+        LD_LIBRARY_PATH=$build_dir/fake GPULAB_FAKE_NVML='gpus=3; power=100,200,300; process=1:leaves:80:85:C' \
+            GPULAB_TRACK_GPUS=$gpus run record --tracker tensorboard -o $gpus.db -- sh -c 'sh -c "sleep 2; true"; true'
+        expect_status 0
+    done
+    cp job.db other.db
+    python3 -c 'import sqlite3; d = sqlite3.connect("other.db"); d.execute("UPDATE epoch SET host = ?", ["other"]); d.commit()'
+    run sync job.db other.db --to tensorboard,wandb,trackio --run-name shared --project hosts --folder together
+    expect_status 0
+    "${check[@]}" . hosts || fail "GPUs of a command, or of two hosts"
     run record --tracker wandb -o none.db -- ./nothing
     expect_status 127
     [ -z "$(ls -d none.db* 2>/dev/null)" ] || fail "files are left of a command that didn't start"
@@ -76,6 +88,16 @@ for tracker in tensorboard wandb trackio; do
     expect_status 0
 done
 "${check[@]}" . curve || fail "a synthetic curve doesn't arrive"
+
+# values that are read anew after they were sent
+sed -i 's/"acc": 0/"acc": 1/' "$folder"/logs/*.stdout
+run metrics reread "$folder" --force
+expect_status 0
+run sync "$folder" --to tensorboard
+expect_err "the values of 8 runs changed since, and were sent again: .*, …"
+"${check[@]}" "$folder" tensorboard || fail "not as it was read anew"
+run sync "$folder" --to tensorboard --json
+json 'd["sent"][0]["points"] == 0 and d["sent"][0]["runs"] == 8'
 
 # bad input: one line, and the study's own exit status
 run run "${study[@]}" tracker=wanb
@@ -97,6 +119,7 @@ expect_status 0
 expect_err "not all was sent to trackio: .*file.*gpulab sync blocked"
 run sync blocked/test_matrix/*/* --dry-run --json
 json 'd["sent"][0]["unsent"] == 8'
+expect_err "not sent yet: .*, .*, .*, …"
 printf '3 1 9 9' >>"$folder/track/tensorboard.log" # cut off by a crash
 run sync "$folder" --to tensorboard --json
 json 'd["sent"][0]["runs"] == 8 and d["sent"][0]["points"] == 0'

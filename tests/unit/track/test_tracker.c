@@ -73,8 +73,9 @@ static struct lab_track_sample make_sample(struct lab_track_gpu gpus[2]) {
 LAB_TEST(a_sample_has_totals_and_each_gpu) {
     struct lab_track_gpu gpus[2];
     struct lab_track_sample sample = make_sample(gpus);
+    struct lab_track_run run = {.label = "", .prefix = "", .renamed = ""};
     struct lab_track_row row;
-    assert_int_equal(lab_track_sample_row(&sample, &arena, &row), 0); /* unknown is never 0 */
+    assert_int_equal(lab_track_sample_row(&run, &sample, &arena, &row), 0); /* unknown is never 0 */
     gpus[0].values[LAB_METRIC_UTILIZATION] = 60;
     gpus[1].values[LAB_METRIC_UTILIZATION] = 100;
     gpus[0].values[LAB_METRIC_MEMORY_USED] = 256 << 20;
@@ -85,11 +86,21 @@ LAB_TEST(a_sample_has_totals_and_each_gpu) {
         {"gpu_3_utilization", 100},  {"gpu_3_power", 300},        {"gpu_total_memory", 768},
         {"gpu_avg_utilization", 80}, {"gpu_load_balance_cv", 25},
     };
-    assert_int_equal(lab_track_sample_row(&sample, &arena, &row), 8);
+    assert_int_equal(lab_track_sample_row(&run, &sample, &arena, &row), 8);
     for (int i = 0; i < row.count; i++) {
         assert_string_equal(row.values[i].key, right[i].key);
         assert_near(row.values[i].value, right[i].value, 1e-9);
     }
+}
+
+LAB_TEST(names_of_values_can_be_others) {
+    struct lab_track_run run = {.label = "", .prefix = "", .renamed = "loss=error,x=a/b"};
+    assert_string_equal(lab_track_name(&run, "loss", &arena), "error");
+    assert_string_equal(lab_track_name(&run, "los", &arena), "los");
+    assert_string_equal(lab_track_name(&run, "losses", &arena), "losses");
+    run.prefix = "train/";
+    run.label = "host1";
+    assert_string_equal(lab_track_name(&run, "x", &arena), "train/host1/a/b");
 }
 
 /* Chunks of a .wandb file: each has its checksum, none crosses a block. Returns how many records. */
@@ -124,6 +135,9 @@ LAB_TEST(records_of_wandb_end_at_blocks) {
                                 "",
                                 (const char *const[]){NULL},
                                 lab_value_map(&arena),
+                                "",
+                                "",
+                                "",
                                 0,
                                 0,
                                 1};
