@@ -49,7 +49,7 @@ static const struct lab_option record_options[] = {
      .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
     {"tracker", LAB_OPTION_STRING, offsetof(struct record_config, tracker),
      .value_name = "TRACKER,...",
-     .help = "also send it, while it is recorded: tensorboard, trackio, wandb"},
+     .help = "also send it, while it is recorded: mlflow, tensorboard, trackio, wandb"},
     {"demo", LAB_OPTION_FLAG, offsetof(struct record_config, demo),
      .help = "record a simulated machine with GPUs"},
     {NULL},

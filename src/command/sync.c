@@ -30,13 +30,14 @@ static const char *const gpus_choices[] = {"run", "all", NULL};
 
 static const struct lab_option sync_options[] = {
     {"to", LAB_OPTION_STRING, offsetof(struct sync_config, to), .value_name = "TRACKER,...",
-     .help = "where to: tensorboard, trackio, wandb; absent = the study's own key 'tracker'"},
+     .help =
+         "where to: mlflow, tensorboard, trackio, wandb; absent = the study's own key 'tracker'"},
     {"watch", LAB_OPTION_FLAG, offsetof(struct sync_config, watch), .letter = 'w',
      .help = "continue until the studies have ended; Ctrl-C quits"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct sync_config, dry_run),
      .help = "show what isn't sent yet, and send nothing"},
     {"project", LAB_OPTION_STRING, offsetof(struct sync_config, project), .value_name = "NAME",
-     .help = "of trackio and wandb; absent = the study's name and 5 digits of machine and "
+     .help = "of mlflow, trackio and wandb; absent = the study's name and 5 digits of machine and "
              "folder"},
     {"run-name", LAB_OPTION_STRING, offsetof(struct sync_config, run_name), .value_name = "NAME",
      .help = "{run} in it is the run's own name. Recordings with the same one are one run, "
@@ -317,13 +318,15 @@ static const struct lab_manual_example examples[] = {
     {"gpulab sync quick_test --to wandb --watch", "and what it adds until it has ended"},
     {"gpulab sync quick_test --to wandb --dry-run", "what isn't sent yet"},
     {"gpulab sync training.db --to tensorboard", "a recording"},
+    {"MLFLOW_TRACKING_URI=http://127.0.0.1:5000 gpulab sync quick_test --to mlflow",
+     "to an MLflow server"},
     {"gpulab run quick_test tracker=wandb,tensorboard", "a study that is sent while it runs"},
     {NULL},
 };
 
 const struct lab_command lab_command_sync = {
     .name = "sync",
-    .summary = "send studies to W&B, Trackio or TensorBoard",
+    .summary = "send studies to W&B, Trackio, TensorBoard or MLflow",
     .usage = "[STUDY|RECORDING...]",
     .description =
         "Sends what the trackers don't have yet: settings, metrics, samples of the GPUs, results. "
@@ -333,7 +336,7 @@ const struct lab_command lab_command_sync = {
         "\n"
         "tensorboard writes event files into the study's folder. wandb writes offline runs, which "
         "'wandb sync' uploads with your own login. trackio writes into its inbox, which its "
-        "dashboard takes in.\n"
+        "dashboard takes in. mlflow sends to the server that MLFLOW_TRACKING_URI names.\n"
         "\n"
         "The exit status is 1 if something could not be sent; the next call continues there.",
     .options = sync_options,

@@ -1,5 +1,5 @@
 /*
- * tracker.h: a study where the team already looks: TensorBoard, W&B, Trackio.
+ * tracker.h: a study where the team already looks: TensorBoard, W&B, Trackio, MLflow.
  *
  * A tracker is one file in this folder that defines `const struct lab_tracker lab_tracker_<name>`.
  * It turns what a run has into the bytes of a format, and hands them over where that isn't a file.

@@ -1,6 +1,7 @@
 """Reads with the trackers' own code and compares each value with what was stored.
 
-trackers.py STUDY TRACKER... [gpus]      a study, with its study.db
+trackers.py STUDY TRACKER... [gpus]      a study, with its study.db; mlflow=PROJECT[=BEFORE=PREFIX=LOSS]:
+                                         what stands before runs' and metrics' names, what loss is called
 trackers.py HOME recording CSV           a recording, with its export
 trackers.py FOLDER curve                 what `gpulab track-test` writes"""
 import csv
@@ -198,8 +199,36 @@ def trackio():
             expect(any("gpu/0/power" in r for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
 
 
+def mlflow(project, before="", prefix="", loss="loss"):
+    from mlflow import MlflowClient
+    client = MlflowClient()
+    runs = client.search_runs([client.get_experiment_by_name(project).experiment_id])
+    found = {run.info.run_name.removeprefix(before): run for run in runs}
+    expect(len(runs) == len(found), f"mlflow: {len(runs)} runs, {len(found)} of them different")
+    whole = found.pop("study")
+    expect(found.keys() == stored.keys(), f"mlflow: {len(found)} runs instead of {len(stored)}")
+    for key, value in means().items():
+        expect(same(whole.data.metrics[f"result/{key}"], value), f"mlflow: {key}")
+    for name, run in found.items():
+        for metric in stored[name]:
+            stored[name][metric] = [(s, math.copysign(sys.float_info.max, v) if math.isinf(v) else v)
+                                    for s, v in stored[name][metric]]
+            history = client.get_metric_history(run.info.run_id, prefix + (loss if metric == "loss" else metric))
+            compare("mlflow", name, metric, sorted((m.step, m.value) for m in history))
+        expect(same(run.data.metrics["result/rate"], results[name]["rate"]), f"mlflow {name}: rate")
+        expect(run.data.params["workload"] == results[name]["workload"], f"mlflow {name}: params")
+        expect(run.info.status == "FINISHED" and run.info.end_time >= run.info.start_time, f"mlflow {name}: end")
+        expect(run.data.tags["mlflow.note.content"] and run.data.tags["group"], f"mlflow {name}: tags")
+        if gpus:
+            expect("system/gpu_0_power_usage_watts" in run.data.metrics and "gpu_0_energy" in run.data.metrics
+                   and "gpu_1_power" not in run.data.metrics, f"mlflow {name}: {sorted(run.data.metrics)}")
+    if gpus:
+        path = client.download_artifacts(whole.info.run_id, "index.html", os.environ["HOME"])
+        expect(open(path).read() == open(f"{folder}/report/index.html").read(), "mlflow: the report")
+
+
 gpus = "gpus" in wanted
 for tracker in wanted:
     if tracker != "gpus":
-        globals()[tracker]()
+        globals()[tracker.split("=")[0]](*tracker.split("=")[1:])
 finish()

@@ -34,7 +34,7 @@ LAB_TEST(trackers_are_named_in_lists) {
     ASSERT_FAILS(lab_tracker_list("wandb,tensorbord", &arena, &list, err), LAB_ERR_USER,
                  "no tracker 'tensorbord'; did you mean 'tensorboard'?");
     ASSERT_SAYS(lab_tracker_list("x", &arena, &list, err),
-                "there are tensorboard, trackio and wandb");
+                "there are mlflow, tensorboard, trackio and wandb");
     for (int i = 0; lab_trackers[i]; i++) {
         const struct lab_tracker *tracker = lab_trackers[i];
         assert_true(tracker->summary && tracker->view && tracker->place && tracker->begin &&
