@@ -44,7 +44,10 @@ int lab_track_follow(const char *folder, const char *trackers,
                      struct lab_track_follower *ret_follower, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     *ret_follower = (struct lab_track_follower){.folder = folder, .trackers = trackers};
-    if (!trackers || !*trackers)
+    const struct lab_tracker *const *list;
+    if (lab_tracker_list(trackers, &arena, &list, err) < 0)
+        return -1;
+    if (!list[0])
         return 0;
     const char *home = lab_track_home(folder, &arena);
     if (lab_own_folder(home, err) < 0 ||

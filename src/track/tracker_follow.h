@@ -15,9 +15,9 @@ struct lab_track_follower {
     const char *folder, *trackers;
 };
 
-/* `folder`: of a study, or a recording's path. `trackers`: names joined by commas; NULL or ""
- * starts nothing. Its messages go to track/sync.log in the home (lab_track_home). The texts must
- * outlive it. */
+/* `folder`: of a study, or a recording's path. `trackers`: names joined by commas; NULL, ""
+ * and "none" start nothing. Its messages go to track/sync.log in the home (lab_track_home). The
+ * texts must outlive it. */
 int lab_track_follow(const char *folder, const char *trackers,
                      struct lab_track_follower *ret_follower, struct lab_err *err);
 
