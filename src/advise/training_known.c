@@ -198,5 +198,5 @@ static enum lab_plan_choice choose(void *state, const struct lab_plan_question *
 struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena) {
     struct memory *memory = lab_arena_alloc(arena, 1, sizeof *memory);
     memory->arena = arena;
-    return (struct lab_plan_strategy){choose, memory};
+    return (struct lab_plan_strategy){.choose = choose, .state = memory};
 }

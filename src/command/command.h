@@ -92,12 +92,14 @@ const char *const *lab_command_studies(struct lab_arena *arena);
 const struct lab_option *lab_command_study_keys(const char *word, struct lab_arena *arena);
 
 /* What a command line of `run` or `estimate` means: its sweep, then its plan, on this machine or on
- * the one that a file describes. The caller closes the machine, also after a failure. */
+ * the one that a file describes. The caller closes the machine, also after a failure. `devices` are
+ * kept from plan to plan; NULL = not. */
 int lab_command_sweep(const struct lab_command_call *call, const struct lab_config_path *path,
                       bool multirun, struct lab_sweep *ret_sweep, struct lab_err *err);
 int lab_command_plan(const struct lab_command_call *call, const struct lab_config_path *path,
                      const struct lab_sweep *sweep, const struct lab_machine *machine,
-                     struct lab_plan *ret_plan, struct lab_err *err);
+                     struct lab_plan_devices *devices, struct lab_plan *ret_plan,
+                     struct lab_err *err);
 
 /* What earlier studies on the plan's machine took; where nothing like its runs is known, a few
  * short ones are carried out first, in some seconds. Not with --quiet, nor for another machine.

@@ -46,8 +46,10 @@ int lab_command_sweep(const struct lab_command_call *call, const struct lab_conf
 
 int lab_command_plan(const struct lab_command_call *call, const struct lab_config_path *path,
                      const struct lab_sweep *sweep, const struct lab_machine *machine,
-                     struct lab_plan *ret_plan, struct lab_err *err) {
+                     struct lab_plan_devices *devices, struct lab_plan *ret_plan,
+                     struct lab_err *err) {
     struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
+    strategy.devices = devices;
     if (lab_plan_make_by(&strategy, machine, path, sweep, call->arena, ret_plan, err) < 0)
         return -1;
     return lab_analysis_check_answers(

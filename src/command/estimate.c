@@ -115,7 +115,7 @@ static int estimate_plan(const struct lab_command_call *call, const struct lab_c
     if (lab_command_sweep(call, path, config->multirun, &sweep, err) < 0 ||
         lab_machine_open(NULL, &machine, err) < 0)
         return -1;
-    int result = lab_command_plan(call, path, &sweep, machine, &plan, err);
+    int result = lab_command_plan(call, path, &sweep, machine, NULL, &plan, err);
     struct lab_history *history = result == 0 ? lab_command_history(call, &plan, err) : NULL;
     if (history) {
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);

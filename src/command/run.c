@@ -241,7 +241,7 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
     struct lab_plan plan;
     if (lab_machine_open(config->topology, &machine, err) < 0)
         return -1;
-    int result = lab_command_plan(call, path, sweep, machine, &plan, err);
+    int result = lab_command_plan(call, path, sweep, machine, NULL, &plan, err);
     if (result == 0 && only_show)
         result = print_plan(call, &plan, err);
     else if (result == 0)

@@ -46,6 +46,22 @@ static int choose_machine(struct plan_book *book, struct lab_err *err) {
     return 0;
 }
 
+/* Those of a plan before, where it selected the same: a simulated machine is described once. */
+static int select_devices(struct plan_book *book, const char *selector, struct lab_err *err) {
+    struct lab_plan_devices *kept = book->strategy ? book->strategy->devices : NULL;
+    if (!kept)
+        return lab_device_select(book->machine, selector, book->arena, &book->devices, err);
+    if (!kept->selector || !lab_str_equal(kept->selector, selector)) {
+        struct lab_device_list list = {0};
+        if (lab_device_select(book->machine, selector, kept->arena, &list, err) < 0)
+            return -1;
+        kept->list = list;
+        kept->selector = lab_arena_strdup(kept->arena, selector);
+    }
+    book->devices = kept->list;
+    return 0;
+}
+
 static int start_plan(struct planner *p, const struct lab_config *config,
                       const struct plan_job *job, struct lab_err *err) {
     p->keys = job->keys;
@@ -53,8 +69,7 @@ static int start_plan(struct planner *p, const struct lab_config *config,
     p->book.workload_count = job->workload_count;
     const char *option = chosen_study(config, p->book.arena);
     p->plan->option = p->book.option = option ? option : job->keys.name;
-    if (lab_device_select(p->book.machine, job->keys.device, p->book.arena, &p->book.devices, err) <
-        0)
+    if (select_devices(&p->book, job->keys.device, err) < 0)
         return lab_err_context(err, "device");
     return choose_machine(&p->book, err);
 }
@@ -153,15 +168,34 @@ static int64_t samples_of(const struct plan_work *work, int64_t asked, int64_t s
     return steps >= 0 && batch > 0 ? iterations * (int64_t)batch : asked;
 }
 
+struct block { /* a repeat of all points; texts that its runs share */
+    int repeat;
+    char tail[16]; /* of their ids: "_r3", or "" */
+    char text[32]; /* of their identities */
+};
+
+static struct block make_block(int repeat, int repeats) {
+    struct block block = {.repeat = repeat};
+    snprintf(block.text, sizeof block.text, "repeat %d\n", repeat);
+    if (repeats > 1)
+        snprintf(block.tail, sizeof block.tail, "_r%d", repeat);
+    return block;
+}
+
+static const char *join(const char *id, const char *tail, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_add(&text, id);
+    lab_str_add(&text, tail);
+    return lab_arena_strdup(arena, text.text);
+}
+
 static struct lab_plan_run make_run(const struct plan_book *book, const struct plan_draft *draft,
-                                    const char *id, int repeat, int repeats) {
+                                    const char *id, const struct block *block) {
     static const char *const none[] = {NULL};
     const struct plan_work *work = &book->works[draft->work];
-    char text[32];
-    snprintf(text, sizeof text, "repeat %d\n", repeat);
     return (struct lab_plan_run){
-        .id = repeats > 1 ? lab_arena_printf(book->arena, "%s_r%d", id, repeat) : id,
-        .identity = lab_hash_text(draft->hash, text),
+        .id = *block->tail ? join(id, block->tail, book->arena) : id,
+        .identity = lab_hash_text(draft->hash, block->text),
         .workload = work->workload->name,
         .options = work->options,
         .label = work->label,
@@ -169,7 +203,7 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .rank_count = draft->rank_count,
         .slots = draft->slots,
         .slot_count = draft->slot_count,
-        .repeat = repeat,
+        .repeat = block->repeat,
         .num_samples =
             samples_of(work, draft->test.num_samples, draft->test.num_steps, draft->iterations),
         .warmup_samples = samples_of(work, draft->test.warmup_samples, draft->test.warmup_steps,
@@ -215,6 +249,7 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
     plan->runs = lab_arena_alloc(book->arena, (size_t)book->draft_count * (size_t)plan->repeat,
                                  sizeof *plan->runs);
     for (int block = 0; block < plan->repeat; block++) {
+        struct block texts = make_block(block, plan->repeat);
         for (int i = 0; i < book->draft_count; i++)
             order[i] = i;
         if (!plan->ordered_as_given)
@@ -223,7 +258,7 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
         for (int i = 0; i < book->draft_count; i++) {
             const struct plan_draft *draft = &book->drafts[order[i]];
             struct lab_plan_run *run = &plan->runs[plan->run_count++];
-            *run = make_run(book, draft, ids[order[i]], block, plan->repeat);
+            *run = make_run(book, draft, ids[order[i]], &texts);
             set_times(book, plan, draft, run);
             run->processes = draft->phase ? plan_phase_processes(book, draft->phase, draft->ranks,
                                                                  draft->rank_count)
@@ -234,17 +269,23 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
 }
 
 /* Of the set of the first `count` runs, whatever their order, and of the study's name. */
+/* As "%016llx\n". */
+static uint64_t hash_hex_line(uint64_t hash, uint64_t number) {
+    char text[17];
+    for (int i = 15; i >= 0; i--, number >>= 4)
+        text[i] = "0123456789abcdef"[number & 15];
+    text[16] = '\n';
+    return lab_hash_bytes(hash, text, sizeof text);
+}
+
 static uint64_t identify(const struct lab_plan *plan, int count) {
     LAB_AUTO_FREE uint64_t *all = lab_mem_alloc((size_t)count, sizeof *all);
     for (int i = 0; i < count; i++)
         all[i] = plan->runs[i].identity;
     LAB_SORT_NUMBERS(all, count);
     uint64_t hash = lab_hash_text(lab_hash_text(LAB_HASH_START, plan->study), "\n");
-    for (int i = 0; i < count; i++) {
-        char text[24];
-        snprintf(text, sizeof text, "%016llx\n", (unsigned long long)all[i]);
-        hash = lab_hash_text(hash, text);
-    }
+    for (int i = 0; i < count; i++)
+        hash = hash_hex_line(hash, all[i]);
     return hash;
 }
 

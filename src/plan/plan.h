@@ -97,6 +97,13 @@ enum lab_plan_choice {
     LAB_PLAN_TRY,     /* inconclusive */
 };
 
+/* Devices of a plan before, for those that select the same ones; zeroed at first. */
+struct lab_plan_devices {
+    const char *selector;
+    struct lab_device_list list;
+    struct lab_arena *arena; /* of the list; outlives all these plans */
+};
+
 /* Access to earlier measurements: planning itself reads no studies. */
 struct lab_plan_strategy {
     /* `ret_why`: what was found and where, for a sentence; in the arena. Not for
@@ -104,6 +111,7 @@ struct lab_plan_strategy {
     enum lab_plan_choice (*choose)(void *state, const struct lab_plan_question *question,
                                    struct lab_arena *arena, const char **ret_why);
     void *state;
+    struct lab_plan_devices *devices; /* NULL = none are kept */
 };
 
 /* The same as lab_plan_make; where gpu_mode=auto asks, `strategy` answers first. NULL = nobody

@@ -50,7 +50,7 @@ struct calibration {
 
 static bool same_work(const struct lab_run *a, const struct lab_run *b) {
     return a->rank_count == b->rank_count && lab_str_equal(a->workload, b->workload) &&
-           lab_str_equal(a->options, b->options);
+           (a->options == b->options || lab_str_equal(a->options, b->options));
 }
 
 static struct lab_plan_run shorten(const struct lab_plan_run *run, bool simulated) {
@@ -66,26 +66,30 @@ static struct lab_plan_run shorten(const struct lab_plan_run *run, bool simulate
     return brief;
 }
 
-/* One of each kind of work whose own time is unknown, the smallest first. */
+/* One of each kind of work whose own time is unknown, the smallest first; each kind is judged
+ * once. */
 static int choose(const struct lab_plan *plan, struct lab_history *history, bool simulated,
                   struct lab_arena *arena, struct choice **ret_choices) {
     struct choice *choices = lab_arena_alloc(arena, (size_t)plan->run_count + 2, sizeof *choices);
     struct lab_run *seen = lab_arena_alloc(arena, (size_t)plan->run_count + 1, sizeof *seen);
-    int count = 0;
-    for (int i = 0; i < plan->run_count && count < KINDS_MOST; i++) {
-        struct lab_run run = lab_run_plan_record(plan, i, arena);
+    struct lab_plan_texts texts = {.count = 0};
+    int count = 0, kinds = 0;
+    for (int i = 0; i < plan->run_count && kinds < KINDS_MOST; i++) {
+        struct lab_run run = lab_run_plan_record_with(plan, i, &texts, arena);
         enum lab_history_basis basis;
         bool again = false;
-        for (int k = 0; k < count && !again; k++)
+        for (int k = 0; k < kinds && !again; k++)
             again = same_work(&run, &seen[k]);
+        if (again)
+            continue;
+        seen[kinds++] = run;
         lab_history_expect(history, &run, &basis);
         const struct lab_workload *workload = lab_workload_find(run.workload, NULL);
-        if (again || basis == LAB_HISTORY_SAME || basis == LAB_HISTORY_SCALED || !workload ||
+        if (basis == LAB_HISTORY_SAME || basis == LAB_HISTORY_SCALED || !workload ||
             workload->external) /* nobody asked for a program to be run */
             continue;
         choices[count].run = shorten(&plan->runs[i], simulated);
-        choices[count].work = lab_history_work(history, &run) * run.rank_count;
-        seen[count++] = run;
+        choices[count++].work = lab_history_work(history, &run) * run.rank_count;
     }
     LAB_SORT(choices, count, LAB_BY(choices, work));
     *ret_choices = choices;

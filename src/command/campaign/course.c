@@ -143,7 +143,8 @@ static int plan_words(const struct course *course, const char *const *words, boo
         call.word_count++;
     if (lab_command_sweep(&call, &course->path, multirun, &sweep, err) < 0)
         return -1;
-    return lab_command_plan(&call, &course->path, &sweep, course->machine, ret_plan, err);
+    return lab_command_plan(&call, &course->path, &sweep, course->machine, course->devices,
+                            ret_plan, err);
 }
 
 int course_study_plan(const struct course *course, int study, struct lab_arena *arena,
@@ -205,6 +206,8 @@ static int estimate_plan(struct course *course, int study, const struct lab_plan
 int course_plan(struct course *course, bool estimate, bool calibrate, struct lab_err *err) {
     struct lab_history *history = NULL;
     int result = 0;
+    course->devices = lab_arena_alloc(course->arena, 1, sizeof *course->devices);
+    course->devices->arena = course->arena;
     for (int i = 0; i < course->campaign.study_count && result == 0; i++) {
         LAB_AUTO(arena, arena);
         struct lab_plan plan;

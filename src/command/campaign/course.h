@@ -35,10 +35,11 @@ struct course {
     const char *config_dir; /* NULL = not given */
     struct lab_config_path path;
     struct lab_campaign campaign;
-    const char *yaml;             /* as composed */
-    const char *const *overrides; /* for each study */
-    struct lab_machine *machine;  /* of this host; the caller closes it */
-    const char *machine_json;     /* of the one that studies run on */
+    const char *yaml;                 /* as composed */
+    const char *const *overrides;     /* for each study */
+    struct lab_machine *machine;      /* of this host; the caller closes it */
+    struct lab_plan_devices *devices; /* of all studies' plans; NULL = none is planned */
+    const char *machine_json;         /* of the one that studies run on */
     uint64_t identity, machine_identity;
     const char *output_dir;
     bool simulated, resume;
