@@ -18,6 +18,7 @@
 #define WIDTH_PHONE 420
 #define CLAIMS_MOST 12 /* of a question's table */
 #define OPEN_MOST   20
+#define NEGLIGIBLE  0.02 /* the difference that runs are counted for */
 #define PAGE_BYTES  2000000
 
 #define PAGES (LAB_DOC_SCREEN | LAB_DOC_PAPER)
@@ -48,12 +49,21 @@ static void add_chart(struct lab_doc *doc, const struct lab_analysis_result *res
 
 /* --- a question --- */
 
+/* Without the verdict, which has a column or a section of its own. */
+static const char *effect_text(const struct lab_claim *claim, struct lab_arena *arena) {
+    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE && !claim->unit && !claim->difference &&
+                !isnan(claim->low);
+    return open ? lab_claim_effect(claim, arena) : lab_claim_short(claim, arena);
+}
+
 static void add_claim_row(struct lab_doc *doc, const struct lab_claim *claim) {
     struct lab_arena *arena = lab_doc_arena(doc);
     const char *reference = claim->reference ? claim->reference : "";
     lab_doc_cell(doc, "%s", lab_claim_subject(claim, arena));
-    lab_doc_cell(doc, "%s", lab_claim_short(claim, arena));
-    lab_doc_cell(doc, "%s", lab_claim_verdict_name(claim->verdict));
+    lab_doc_cell(doc, "%s", effect_text(claim, arena));
+    lab_doc_cell(doc, "%s",
+                 claim->verdict == LAB_CLAIM_NOT_TESTED ? "not tested"
+                                                        : lab_claim_verdict_name(claim->verdict));
     lab_doc_figure(doc, claim->n);
     lab_doc_cell(doc, "%s%s%s", claim->quantity ? claim->quantity : "",
                  *reference ? ", compared with " : "", reference);
@@ -210,13 +220,16 @@ static void add_practices(const struct course_answers *answers, struct lab_doc *
 
 /* --- what remains uncertain --- */
 
-/* "+4 runs of each of 48 points, about 40 s"; "" = unknown. */
+/* "4 more runs of each of 48 points, about 40 s", or what else would decide it. */
 static const char *cost_of(const struct course_answer *answer, const struct lab_claim *claim,
                            struct lab_arena *arena) {
     LAB_AUTO(str, text);
     int more = claim->needed - claim->n;
+    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+        return "no run tests it";
+    const char *next = lab_claim_next(claim, arena);
     if (claim->needed <= 0 || more <= 0)
-        return "";
+        return *next ? next : "more runs, number unknown";
     lab_str_printf(&text, "%d more run%s of each of %d points", more, more == 1 ? "" : "s",
                    answer->point_count);
     if (!isnan(answer->run_s)) {
@@ -227,8 +240,11 @@ static const char *cost_of(const struct course_answer *answer, const struct lab_
     return lab_arena_strdup(arena, text.text);
 }
 
+/* Where all of the interval is within what is asked for, no more is to be known. */
 static bool is_open(const struct lab_claim *claim) {
-    return claim->verdict == LAB_CLAIM_INCONCLUSIVE ||
+    bool small = !claim->unit && !claim->difference && fabs(claim->low) <= NEGLIGIBLE &&
+                 fabs(claim->high) <= NEGLIGIBLE;
+    return (claim->verdict == LAB_CLAIM_INCONCLUSIVE && !small) ||
            (claim->verdict == LAB_CLAIM_NOT_TESTED && !claim->unit);
 }
 
@@ -236,7 +252,7 @@ static void add_uncertain(const struct course *course, const struct course_answe
                           struct lab_doc *doc) {
     static const struct lab_doc_column columns[] = {
         {"question", "Question"}, {"subject", "Subject"}, {"reference", "Compared with"},
-        {"effect", "Effect"},     {"reason", "Why"},      {"cost", "To know it"},
+        {"effect", "Effect"},     {"cost", "To know it"},
     };
     int open = 0;
     lab_doc_only(doc, PAGES | LAB_DOC_PROGRAMS);
@@ -257,13 +273,10 @@ static void add_uncertain(const struct course *course, const struct course_answe
             const struct lab_claim *claim = &answer->result->claims[c];
             if (answer->same || !is_open(claim) || shown++ >= OPEN_MOST)
                 continue;
-            bool tested = claim->verdict != LAB_CLAIM_NOT_TESTED;
             lab_doc_cell(doc, "%s", answer->question->name);
             lab_doc_cell(doc, "%s", lab_claim_subject(claim, course->arena));
             lab_doc_cell(doc, "%s", claim->reference ? claim->reference : "");
-            lab_doc_cell(doc, "%s", lab_claim_short(claim, course->arena));
-            lab_doc_cell(doc, "%s",
-                         tested ? lab_claim_next(claim, course->arena) : "no run tests it");
+            lab_doc_cell(doc, "%s", effect_text(claim, course->arena));
             lab_doc_cell(doc, "%s", cost_of(answer, claim, course->arena));
         }
     }
