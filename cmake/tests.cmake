@@ -214,7 +214,9 @@ add_test(NAME campaign_questions COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/
          $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR} --campaign numa_plan --seeds 10)
 add_test(NAME campaign_kills COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/campaign_kills.py
          $<TARGET_FILE:gpulab>)
-set_tests_properties(questions campaign_questions campaign_kills PROPERTIES TIMEOUT 3600 LABELS long
+add_test(NAME campaign_bisection COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/long/bisection.py
+         $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR})
+set_tests_properties(questions campaign_questions campaign_kills campaign_bisection PROPERTIES TIMEOUT 3600 LABELS long
                      ENVIRONMENT "${test_environment}")
 
 # What `gpulab check` finds on simulated machines, and how often it is wrong: a sample in every build. All of it

@@ -141,4 +141,5 @@ def main():
     return 0 if held >= (HOLD_CAMPAIGN if words.campaign else HOLD) * total else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
