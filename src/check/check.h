@@ -116,6 +116,8 @@ struct lab_check_setup {
     struct lab_device_list devices;    /* of one backend, at least one */
     bool all_devices; /* nothing was left out on purpose: a GPU that is missing is a failure */
     int level;
+    /* why nothing can be measured, so that levels 2 and 3 are skipped; NULL = it can */
+    const char *no_rates;
     double limit_s; /* 0 = the level's */
     const struct lab_expected *expected;
     int expected_count;

@@ -46,7 +46,7 @@ static void look_count(struct check_run *run, int index, int attempt,
         wanted = (int)expected->gpus;
     if (wanted == 0)
         check_skip(finding,
-                   "a container or a variable may hide GPUs; a file for --against says how many");
+                   "a container, cgroup or variable may hide GPUs; --against FILE says how many");
     else if (found < wanted && !run->setup->all_devices)
         check_skip(finding, PRINT("%d of %d GPUs were asked for", found, wanted));
     else if (found < wanted)

@@ -156,6 +156,28 @@ static bool is_simulated(const struct lab_command_call *call) {
     return lab_str_starts(selector_of(call), "sim");
 }
 
+static bool is_instance(const struct lab_device_ref *ref) {
+    return ref->uuid && lab_str_starts(ref->uuid, "MIG-");
+}
+
+/* One instance stands for its GPU: facts are the GPU's. Why rates can't be measured; NULL = they
+ * can. */
+static const char *join_instances(struct lab_device_list *devices, struct lab_arena *arena) {
+    const char *why = NULL;
+    int kept = 0;
+    for (int i = 0; i < devices->count; i++) {
+        const struct lab_device_ref *ref = &devices->items[i];
+        if (is_instance(ref) && !why)
+            why = lab_arena_printf(arena, "GPU %d is in MIG mode: rates are those of whole GPUs",
+                                   ref->unit);
+        if (!is_instance(ref) || kept == 0 || !is_instance(&devices->items[kept - 1]) ||
+            devices->items[kept - 1].unit != ref->unit)
+            devices->items[kept++] = *ref;
+    }
+    devices->count = kept;
+    return why;
+}
+
 /* Without a word about devices of other kinds: a check is about GPUs. */
 static int select_gpus(const struct lab_command_call *call, const struct lab_machine *machine,
                        struct lab_device_list *ret_devices, struct lab_err *err) {
@@ -186,12 +208,14 @@ static int make_setup(const struct lab_command_call *call, const struct lab_mach
         select_gpus(call, machine, &setup.devices, err) < 0)
         return -1;
     setup.expected = expected;
+    if (!lab_command_device(call))
+        setup.no_rates = join_instances(&setup.devices, call->arena);
     if (setup.devices.count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is no GPU to check");
     for (int i = 0; i < setup.devices.count; i++) {
         const struct lab_device_ref *ref = &setup.devices.items[i];
         if (lab_str_equal(ref->backend, "cpu") || ref->slices > 1 ||
-            (ref->uuid && lab_str_starts(ref->uuid, "MIG-")) ||
+            (is_instance(ref) && !setup.no_rates) ||
             !lab_str_equal(ref->backend, setup.devices.items[0].backend))
             return lab_err_set(err, LAB_ERR_USER,
                                "%s isn't a whole GPU: check takes GPUs of one machine, such as "
@@ -309,7 +333,7 @@ static int check_outside(const struct lab_command_call *call, struct lab_check_r
     const struct check_config *config = call->config;
     struct lab_check_result result = {.level = (int)config->level, .gpu_name = "GPU"};
     struct lab_subprocess_result ended = {0};
-    const char *const *only;
+    const char *const *only = NULL;
     struct lab_expected *expected;
     int count;
     /* what is the user's mistake is said before anything starts */

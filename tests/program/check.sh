@@ -53,6 +53,28 @@ expect_out '^isolate: GPU 1: pcie_width'
 GPULAB_FAKE_NVML='gpus=2; fabric=0' run check --json
 expect_status 0
 json 'd["driver"] == "580.00" and [f["verdict"] for f in d["findings"] if f["test"] == "answers"] == ["PASS"] * 2'
+# what a prolog meets: MIG, hidden GPUs, an old driver, no NVML
+verdict() { # verdict TEST: its verdicts and reasons
+    python3 -c 'import json, sys; print({(f["verdict"], f["reason"]) for f in json.load(open(sys.argv[1]))["findings"]
+        if f["test"] == sys.argv[2]})' "$work/out" "$1"
+}
+GPULAB_FAKE_NVML='gpus=2; fabric=0; mig=0:2,1:2' run check --level 2 --json
+expect_status 0
+json 'd["gpus"] == 2'
+[[ $(verdict pcie_width) = *PASS* && $(verdict gemm) = *SKIPPED*MIG* ]] || fail "MIG: $(verdict pcie_width; verdict gemm)"
+GPULAB_FAKE_NVML='gpus=2; fabric=0' CUDA_VISIBLE_DEVICES=1 run check --json
+expect_status 0
+[[ $(verdict gpu_count) = *SKIPPED*'may hide GPUs'* ]] || fail "hidden: $(verdict gpu_count)"
+GPULAB_FAKE_NVML='gpus=2; fabric=0' CUDA_VISIBLE_DEVICES='' run check --quiet
+expect_status 2
+expect_err '^gpulab: not checked: no GPU to check: CUDA_VISIBLE_DEVICES'
+GPULAB_FAKE_NVML='gpus=2; fabric=0; driver=450' run check --json
+expect_status 0
+[[ $(verdict processes) = *SKIPPED*"doesn't report"* ]] || fail "an old driver: $(verdict processes)"
+mkdir without && cp -P "$build_dir"/fake/libcuda.so* without
+LD_LIBRARY_PATH=$work/without run check --quiet
+expect_status 2
+expect_err '^gpulab: not checked: '
 for call in nvmlInit_v2 nvmlDeviceGetNvLinkState; do
     begun=$SECONDS
     GPULAB_FAKE_NVML="gpus=2; hang=$call:90" run check --quiet --limit 1s

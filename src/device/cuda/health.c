@@ -12,6 +12,7 @@
 #include "vendor/nvml_session.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -197,7 +198,25 @@ static void read_processes(const struct asked *asked, struct lab_gpu_health *hea
     }
 }
 
-/* By its UUID; -1 with what the driver said. */
+/* Whether the GPU is cut into MIG instances and this is one of them. */
+static bool has_instance(const struct lab_nvml *nvml, lab_nvml_device device, const char *uuid) {
+    unsigned slots = 0;
+    if (!lab_str_starts(uuid ? uuid : "", "MIG-") || !nvml->nvmlDeviceGetMaxMigDeviceCount ||
+        !nvml->nvmlDeviceGetMigDeviceHandleByIndex ||
+        nvml->nvmlDeviceGetMaxMigDeviceCount(device, &slots) != LAB_NVML_SUCCESS)
+        return false;
+    for (unsigned i = 0; i < slots; i++) {
+        lab_nvml_device instance = NULL;
+        char found[LAB_NVML_UUID_BYTES] = "";
+        if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(device, i, &instance) == LAB_NVML_SUCCESS &&
+            nvml->nvmlDeviceGetUUID(instance, found, sizeof found) == LAB_NVML_SUCCESS &&
+            lab_str_equal(found, uuid))
+            return true;
+    }
+    return false;
+}
+
+/* By its UUID, or by that of one of its MIG instances; -1 with what the driver said. */
 static int find(const struct lab_nvml *nvml, const struct lab_device_ref *ref,
                 lab_nvml_device *ret_device, const char **ret_why, struct lab_arena *arena) {
     unsigned count = 0;
@@ -210,7 +229,7 @@ static int find(const struct lab_nvml *nvml, const struct lab_device_ref *ref,
             *ret_why = lab_arena_strdup(arena, lab_nvml_words(nvml, result));
         if (result == LAB_NVML_SUCCESS &&
             nvml->nvmlDeviceGetUUID(*ret_device, uuid, sizeof uuid) == LAB_NVML_SUCCESS &&
-            lab_str_equal(uuid, ref->uuid))
+            (lab_str_equal(uuid, ref->uuid) || has_instance(nvml, *ret_device, ref->uuid)))
             return 0;
     }
     return -1;
@@ -277,6 +296,19 @@ static int fabric_manager_runs(struct lab_arena *arena) {
     return sees_host(arena) ? 0 : LAB_HEALTH_UNKNOWN;
 }
 
+/* A GPU's device file that this process may not use: its cgroup or its permissions say so. */
+static bool hides_gpu(struct lab_arena *arena) {
+    const char *const *names = lab_walk_names("/dev", arena);
+    for (int i = 0; names[i]; i++) {
+        if (!lab_str_starts(names[i], "nvidia") || !isdigit((unsigned char)names[i][6]))
+            continue;
+        const char *path = lab_arena_printf(arena, "/dev/%s", names[i]);
+        if (access(path, R_OK | W_OK) != 0 && (errno == EPERM || errno == EACCES))
+            return true;
+    }
+    return false;
+}
+
 int cuda_health(const struct lab_machine *machine, const struct lab_device_list *devices,
                 struct lab_arena *arena, struct lab_health *ret_health, struct lab_err *err) {
     struct lab_health health = {.gpu_count = devices->count};
@@ -294,7 +326,7 @@ int cuda_health(const struct lab_machine *machine, const struct lab_device_list 
     lab_nvml_leave();
     health.module = module_version(arena);
     health.fabric_manager = fabric_manager_runs(arena);
-    bool all = sees_host(arena) && !getenv("CUDA_VISIBLE_DEVICES");
+    bool all = sees_host(arena) && !getenv("CUDA_VISIBLE_DEVICES") && !hides_gpu(arena);
     for (int i = 0; all && i < machine->pci_count; i++)
         health.gpus_on_bus +=
             machine->pci[i].vendor_id == NVIDIA && lab_pci_is_gpu(&machine->pci[i]);
