@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define LABEL_COLUMNS 19 /* of the longest test's name */
+
 /* --- values in words --- */
 
 static const char *in_unit(double value, const struct lab_check_test *test,
@@ -131,6 +133,15 @@ static bool is_told(const struct lab_check_result *result, int index) {
     return false;
 }
 
+/* "8 GPUs", "8 GPUs, remote", "56 pairs" */
+static const char *joined_subject(const struct lab_check_finding *finding, int count,
+                                  struct lab_arena *arena) {
+    bool pairs = strstr(finding->subject, " to ") != NULL;
+    bool remote = finding->key && strstr(finding->key, "_remote_");
+    return lab_arena_printf(arena, "%d %s%s", count, pairs ? "pairs" : "GPUs",
+                            remote ? ", remote" : "");
+}
+
 static void add_joined(struct lab_doc *doc, const struct lab_check_result *result, int first) {
     const struct lab_check_finding *finding = &result->findings[first];
     struct lab_arena *arena = lab_doc_arena(doc);
@@ -151,7 +162,58 @@ static void add_joined(struct lab_doc *doc, const struct lab_check_result *resul
         row.found = lab_arena_printf(arena, "%.4g to %.4g %s", row.measured, high, row.test->unit);
     else if (!alike)
         row.found = "as expected";
-    add_row(doc, &row, count > 1 ? lab_arena_printf(arena, "%d alike", count) : finding->subject);
+    add_row(doc, &row, count > 1 ? joined_subject(finding, count, arena) : finding->subject);
+}
+
+/* What a pass has to note, and why others were skipped: a line for each row. */
+static void add_reasons(struct lab_doc *doc, const struct lab_check_result *result,
+                        const char *title, bool skipped) {
+    bool any = false;
+    for (int i = 0; i < result->count; i++) {
+        const struct lab_check_finding *finding = &result->findings[i];
+        bool is_skip = finding->verdict >= LAB_CHECK_SKIPPED;
+        if (finding->verdict == LAB_CHECK_FAIL || is_skip != skipped || !finding->reason ||
+            is_told(result, i))
+            continue;
+        if (!any)
+            lab_doc_begin(doc, (struct lab_doc_section){.title = title});
+        any = true;
+        lab_doc_line(doc, finding->test->name, "%s", finding->reason);
+    }
+    if (any)
+        lab_doc_end(doc);
+}
+
+static int tally(const struct lab_check_result *result, enum lab_check_verdict verdict) {
+    int count = 0;
+    for (int i = 0; i < result->count; i++)
+        count += result->findings[i].verdict == verdict;
+    return count;
+}
+
+/* What a reader wants to know first. */
+static void add_heading(struct lab_doc *doc, const struct lab_check_result *result, int status,
+                        const char *reason) {
+    static const char unchecked[] = "not checked: ";
+    int passed = tally(result, LAB_CHECK_PASS), failed = tally(result, LAB_CHECK_FAIL);
+    int skipped = tally(result, LAB_CHECK_SKIPPED) + tally(result, LAB_CHECK_BROKEN);
+    const char *tests = passed == 1 ? "test" : "tests";
+    if (status == 2)
+        lab_doc_text(doc, LAB_DOC_ANSWER, "Not checked: %s",
+                     lab_str_starts(reason, unchecked) ? reason + strlen(unchecked) : reason);
+    else if (status == 1)
+        lab_doc_text(doc, LAB_DOC_ANSWER, "Not healthy: %d of %d tests failed, %d skipped", failed,
+                     passed + failed, skipped);
+    else if (failed)
+        lab_doc_text(doc, LAB_DOC_ANSWER,
+                     "Healthy enough: %d %s passed, %d failed below --fail-on, %d skipped", passed,
+                     tests, failed, skipped);
+    else
+        lab_doc_text(doc, LAB_DOC_ANSWER, "Healthy: %d %s passed, %d skipped", passed, tests,
+                     skipped);
+    lab_doc_text(doc, LAB_DOC_PLAIN, "%d × %s, level %d, %.1f s%s%s", result->gpu_count,
+                 result->gpu_name, result->level, result->duration_s,
+                 result->driver ? ", driver " : "", result->driver ? result->driver : "");
 }
 
 static void add_people(struct lab_doc *doc, const struct lab_check_result *result) {
@@ -163,16 +225,14 @@ static void add_people(struct lab_doc *doc, const struct lab_check_result *resul
                          lab_check_severities[finding->severity], finding->subject,
                          finding->test->name, finding->reason, finding->tries, finding->tries);
     }
+    lab_doc_set_labels(doc, LABEL_COLUMNS);
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, "Tests", columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < result->count; i++)
         if (!is_told(result, i))
             add_joined(doc, result, i);
-    lab_doc_gap(doc);
-    for (int i = 0; i < result->count; i++)
-        if (result->findings[i].verdict >= LAB_CHECK_SKIPPED && !is_told(result, i))
-            lab_doc_text(doc, LAB_DOC_ITEM, "%s skipped: %s", result->findings[i].test->name,
-                         result->findings[i].reason);
+    add_reasons(doc, result, "Notes", false);
+    add_reasons(doc, result, "Skipped", true);
     lab_doc_only(doc, LAB_DOC_ALL);
 }
 
@@ -182,7 +242,9 @@ struct lab_doc *lab_check_doc(const struct lab_check_result *result, enum lab_ch
     const char *reason = lab_check_reason(result, least, arena);
     int status = lab_check_status(result, least);
     lab_doc_set_simulated(doc, result->simulated);
-    lab_doc_text(doc, LAB_DOC_ANSWER, "%s", reason);
+    lab_doc_only(doc, LAB_DOC_PEOPLE);
+    add_heading(doc, result, status, reason);
+    lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_data(doc, "status", lab_value_int(arena, status));
     lab_doc_data(doc, "healthy", lab_value_bool(arena, status == 0));
     lab_doc_data(doc, "reason", lab_value_string(arena, reason));
