@@ -49,7 +49,8 @@ struct lab_check_finding {
     const char *group;      /* findings of one test with equal groups are peers; NULL = none */
     const char *key;        /* of the expected value; NULL = there is none */
     double measured;        /* of a rate; NaN = a fact, or nothing was measured */
-    double expected, least; /* least: what would still pass; NaN = nothing to compare with */
+    double expected, least; /* least: what would still pass; NaN = nothing to compare with. A test
+                               may set both: what the GPU itself reached before */
     const char *found;      /* of a fact, in words: "8 of 16 lanes"; NULL = the number */
     const char *wanted;     /* likewise: "16 lanes"; NULL = the number, or nothing */
     enum lab_check_verdict verdict;

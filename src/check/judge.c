@@ -1,7 +1,7 @@
 /*
  * judge.c: whether a rate is as it should be. Two references: the expected value of the model, with
  * its tolerance; and the peers, GPUs of the same machine in the same place. Peers find what no file
- * knows: one GPU that is 3 % slow.
+ * knows: one GPU that is 3 % slow. A test may bring a third: what the GPU itself reached before.
  *
  * A GPU fails against its peers when it is below their median by more than the test's tolerance and
  * by more than four times their spread. The spread is the scaled median of absolute deviations: one
@@ -55,10 +55,16 @@ void check_judge_one(struct check_run *run, int first, int count, int index) {
     const struct lab_expected_value *value = expected_of(run, finding);
     if (value)
         expected_least = value->value * (1 - value->tolerance);
-    finding->expected = value ? value->value : peers >= PEERS_LEAST ? median : NAN;
-    finding->least = fmax(peers_least, expected_least); /* of NaN and a number, the number */
+    double own = finding->expected, own_least = finding->least; /* NaN = the test has none */
+    /* the strictest reference decides, and is shown; of NaN and a number, the number */
+    finding->least = fmax(fmax(peers_least, expected_least), own_least);
+    if (finding->least == peers_least)
+        finding->expected = median;
+    else if (value && finding->least == expected_least)
+        finding->expected = value->value;
     if (value && finding->measured < expected_least) {
         finding->verdict = LAB_CHECK_FAIL;
+        finding->expected = value->value;
         finding->reason = lab_arena_printf(
             run->arena, "%.4g %s, %.1f%% below the expected %.4g (%s)", finding->measured,
             test->unit, 100 * (1 - finding->measured / value->value), value->value,
@@ -69,8 +75,14 @@ void check_judge_one(struct check_run *run, int first, int count, int index) {
         finding->reason = lab_arena_printf(
             run->arena, "%.4g %s, %.1f%% below the median of its %d peers, %.4g", finding->measured,
             test->unit, 100 * (1 - finding->measured / median), peers, median);
+    } else if (finding->measured < own_least) {
+        finding->verdict = LAB_CHECK_FAIL;
+        finding->expected = own;
+        finding->reason = lab_arena_printf(
+            run->arena, "%.4g %s, %.1f%% below what it reached before, %.4g", finding->measured,
+            test->unit, 100 * (1 - finding->measured / own), own);
     } else if (isnan(finding->least)) {
-        check_skip(finding, "measured, but there is neither an expected value nor enough peers");
+        check_skip(finding, "not judged: no expected value of its model, fewer than 3 peers");
     }
 }
 

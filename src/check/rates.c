@@ -17,10 +17,19 @@
 #define ALLREDUCE_KEY  "bytes=64MiB"
 #define ALLREDUCE_SUMS 48
 
-const char *const check_keys[] = {"h2d_gb_s",         "d2h_gb_s",           "h2d_remote_gb_s",
-                                  "d2h_remote_gb_s",  "gemm_bf16_tflops",   "hbm_gb_s",
-                                  "load_clock_mhz",   "p2p_gb_s",           "allreduce_gb_s",
-                                  "soak_bf16_tflops", "contended_h2d_gb_s", NULL};
+const char *const check_keys[] = {"h2d_gb_s",
+                                  "d2h_gb_s",
+                                  "h2d_remote_gb_s",
+                                  "d2h_remote_gb_s",
+                                  "gemm_bf16_tflops",
+                                  "hbm_gb_s",
+                                  "load_clock_mhz",
+                                  "load_power_w",
+                                  "p2p_gb_s",
+                                  "allreduce_gb_s",
+                                  "soak_bf16_tflops",
+                                  "contended_h2d_gb_s",
+                                  NULL};
 
 /* --- copies --- */
 
@@ -246,6 +255,16 @@ static void look_load_clock(struct check_run *run, int index, int attempt,
         check_skip(finding, "the driver doesn't report the clock");
 }
 
+static void look_load_power(struct check_run *run, int index, int attempt,
+                            struct lab_check_finding *finding) {
+    begin_gpu(run, index, "load_power_w", finding);
+    const struct check_load *load = load_of(run, index, attempt, finding);
+    if (load && load->power_w > 0)
+        finding->measured = load->power_w;
+    else if (load)
+        check_skip(finding, "the driver doesn't report the power");
+}
+
 static void look_load_state(struct check_run *run, int index, int attempt,
                             struct lab_check_finding *finding) {
     begin_gpu(run, index, NULL, finding);
@@ -359,6 +378,9 @@ const struct lab_check_test check_rates_tests[] = {
      "device memory is slower than it should be"},
     {"load_clock", "Clock under load", 2, LAB_CHECK_MONITOR, "MHz", 0.05, check_each_gpu,
      look_load_clock, "the clock under load is below that of the peers"},
+    {"load_power", "Power under load", 2, LAB_CHECK_MONITOR, "W", 0.1, check_each_gpu,
+     look_load_power,
+     "the GPU draws less power under load than its peers: a cap, or a weak supply"},
     {"load_state", "State under load", 2, LAB_CHECK_RESET, .count = check_each_gpu,
      .look = look_load_state,
      .help = "throttled by heat or power brake, or the PCIe link stays slow under load"},

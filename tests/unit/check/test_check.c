@@ -112,6 +112,16 @@ LAB_TEST(each_planted_fault_is_found) {
     }
 }
 
+LAB_TEST(power_under_load_is_compared_with_the_peers) {
+    struct lab_check_setup setup = setup_with("  power_cap: [{gpu: 2, limit_w: 450}]", 2);
+    struct lab_check_result result;
+    setup.only = (const char *const[]){"load_power", NULL};
+    lab_check_run(&setup, &arena, &result);
+    assert_non_null(failure(&result, "load_power", "GPU 2"));
+    assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 1);
+    assert_int_equal(lab_check_status(&result, LAB_CHECK_RESET), 0);
+}
+
 LAB_TEST(a_programs_own_xid_is_no_failure) {
     struct lab_check_result result = check_with("  errors: [{gpu: 1, xid: 31}]", 1);
     assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 0);
@@ -138,7 +148,7 @@ LAB_TEST(what_could_not_run_is_not_healthy) {
     setup.only = (const char *const[]){"gemm", NULL};
     lab_check_run(&setup, &arena, &result);
     assert_int_equal(result.findings[0].verdict, LAB_CHECK_SKIPPED);
-    assert_contains(result.findings[0].reason, "neither an expected value");
+    assert_contains(result.findings[0].reason, "no expected value");
     assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 2);
 }
 
