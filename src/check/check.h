@@ -116,9 +116,9 @@ struct lab_check_setup {
     const struct lab_machine *machine; /* the real one; simulated devices have theirs */
     struct lab_device_list devices;    /* of one backend, at least one */
     bool all_devices; /* nothing was left out on purpose: a GPU that is missing is a failure */
-    int level;
     /* why nothing can be measured, so that levels 2 and 3 are skipped; NULL = it can */
     const char *no_rates;
+    int level;
     double limit_s; /* 0 = the level's */
     const struct lab_expected *expected;
     int expected_count;

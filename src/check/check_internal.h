@@ -45,6 +45,7 @@ struct check_run {
     bool leased;
     /* of level 3: of each GPU while all worked; NULL = not measured yet */
     struct check_rates *soak, *contention;
+    double soak_s; /* how long it was */
 };
 
 /* Keys of expected values, NULL-terminated. */
@@ -80,7 +81,7 @@ void check_judge_one(struct check_run *run, int first, int count, int index);
 struct check_work {
     const char *workload;
     const char *const *keys; /* "m=8192", NULL-terminated */
-    double seconds;          /* of measuring, at least */
+    double seconds;          /* of measuring, at least; of all GPUs at once: about */
     /* optional, asked while it runs */
     void (*watch)(void *state, struct lab_device *device);
     void *state;

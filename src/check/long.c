@@ -3,6 +3,7 @@
  */
 #include "check/check_internal.h"
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "machine/machine.h"
 #include "stats/stats.h"
@@ -14,10 +15,14 @@
 #define SOAK_S           600.0
 #define SOAK_SIMULATED_S 20.0
 #define SOAK_AGAIN_S     60.0
+#define SOAK_LOSS_MOST   0.1 /* of what the GPU reached alone and cold */
 #define REPEATS          8
 #define VARIATION_MOST   0.02
+#define GIB              1073741824.0
 #define CHUNK_BYTES      ((size_t)256 << 20)
 #define FREE_SHARE       0.9 /* of the GPU's free memory that patterns go through */
+#define ROUNDS           2
+#define TIME_SHARE       0.4 /* of what is left for it, so that it can be tested again */
 
 static const char *const gemm_keys[] = {"m=4096",     "n=4096",         "k=4096",
                                         "dtype=bf16", "config=default", NULL};
@@ -63,7 +68,8 @@ static void look_soak(struct check_run *run, int index, int attempt,
     struct check_work work = {.workload = "gemm", .keys = gemm_keys};
     double alone = known(run, "gemm", index); /* TFLOP/s */
     bool simulated = run->devices->items[0].simulated;
-    double seconds = fmin(simulated ? SOAK_SIMULATED_S : SOAK_S, check_left_s(run) / 4);
+    double whole_s = simulated ? SOAK_SIMULATED_S : SOAK_S;
+    double seconds = fmin(whole_s, check_left_s(run) / 4);
     begin(run, index, "soak_bf16_tflops", finding);
     if (isnan(alone)) {
         check_break(finding, "the test 'gemm' has no rate to plan it by");
@@ -74,8 +80,15 @@ static void look_soak(struct check_run *run, int index, int attempt,
         seconds = fmin(seconds, SOAK_AGAIN_S);
     }
     double each_s = 2.0 * 4096 * 4096 * 4096 / (1e12 * alone);
-    if (together(run, &run->soak, &work, (int64_t)(seconds / each_s) + 1, finding) == 0)
-        finding->measured = 1e-12 * run->soak[index].rates.flops_per_s;
+    if (!run->soak)
+        run->soak_s = work.seconds = seconds;
+    if (together(run, &run->soak, &work, (int64_t)(seconds / each_s) + 1, finding) < 0)
+        return;
+    finding->measured = 1e-12 * run->soak[index].rates.flops_per_s;
+    finding->expected = alone;
+    finding->least = (1 - SOAK_LOSS_MOST) * alone;
+    if (run->soak_s < whole_s)
+        finding->reason = PRINT("%.0f s of %.0f s: the limit allows no more", run->soak_s, whole_s);
 }
 
 static void look_contention(struct check_run *run, int index, int attempt,
@@ -162,15 +175,38 @@ static int pass_patterns(struct patterns *patterns, uint64_t seed, int round, in
     return 0;
 }
 
+static int open_chunks(struct patterns *patterns, int count, struct lab_err *err) {
+    for (; patterns->count < count; patterns->count++)
+        if (lab_buffer_open(patterns->device, LAB_MEMORY_DEVICE, -1, CHUNK_BYTES,
+                            &patterns->chunks[patterns->count], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* How many chunks the time allows, at most `count`; the first one shows how long they take. */
+static int fit_chunks(struct check_run *run, struct patterns *patterns, int gpu, int count,
+                      int64_t *ret_wrong, int *ret_fitting, struct lab_err *err) {
+    int64_t start_ns = lab_clock_now(lab_clock_system());
+    if (open_chunks(patterns, count < 1 ? count : 1, err) < 0 ||
+        pass_patterns(patterns, run->setup->seed, 0, ret_wrong, err) < 0)
+        return -1;
+    double chunk_s = 1e-9 * (double)(lab_clock_now(lab_clock_system()) - start_ns);
+    double time_s = TIME_SHARE * check_left_s(run) / (run->devices->count - gpu);
+    double fitting = fmax(1, time_s / (ROUNDS * chunk_s));
+    *ret_fitting = fitting < count ? (int)fitting : count;
+    return 0;
+}
+
+/* `ret_bytes` of `ret_most` are tested: all of it where there is time. */
 static int run_patterns(struct check_run *run, int gpu, int64_t *ret_wrong, double *ret_bytes,
-                        struct lab_err *err) {
+                        double *ret_most, struct lab_err *err) {
     struct patterns patterns = {.device = NULL};
     const struct lab_gpu_health *health = check_gpu(run, gpu);
     int64_t most =
         (int64_t)(FREE_SHARE *
                   (double)(health->memory_bytes -
                            (health->memory_used_bytes > 0 ? health->memory_used_bytes : 0)));
-    int chunks = (int)(most / (int64_t)CHUNK_BYTES);
+    int chunks = (int)(most / (int64_t)CHUNK_BYTES), fitting = 0;
     int result = lab_device_open(run->setup->machine, &run->devices->items[gpu], LAB_DEVICE_SETUP,
                                  &patterns.device, err);
     if (result == 0)
@@ -182,14 +218,14 @@ static int run_patterns(struct check_run *run, int gpu, int64_t *ret_wrong, doub
     patterns.sent = sent;
     patterns.back = back;
     patterns.chunks = buffers;
-    while (result == 0 && patterns.count < chunks) {
-        result = lab_buffer_open(patterns.device, LAB_MEMORY_DEVICE, -1, CHUNK_BYTES,
-                                 &patterns.chunks[patterns.count], err);
-        patterns.count += result == 0;
-    }
-    for (int round = 0; round < 2 && result == 0; round++)
+    if (result == 0)
+        result = fit_chunks(run, &patterns, gpu, chunks, ret_wrong, &fitting, err);
+    if (result == 0)
+        result = open_chunks(&patterns, fitting, err);
+    for (int round = 0; round < ROUNDS && result == 0; round++)
         result = pass_patterns(&patterns, run->setup->seed, round, ret_wrong, err);
     *ret_bytes = (double)patterns.count * (double)CHUNK_BYTES;
+    *ret_most = (double)chunks * (double)CHUNK_BYTES;
     for (int i = 0; i < patterns.count; i++)
         lab_buffer_close(&patterns.chunks[i]);
     lab_stream_close(patterns.stream);
@@ -201,7 +237,7 @@ static void look_patterns(struct check_run *run, int index, int attempt,
                           struct lab_check_finding *finding) {
     struct lab_err err = LAB_ERR_INIT;
     int64_t wrong = 0;
-    double bytes = 0;
+    double bytes = 0, most = 0;
     (void)attempt;
     finding->gpu = index;
     finding->subject = check_gpu_name(run, index);
@@ -213,17 +249,20 @@ static void look_patterns(struct check_run *run, int index, int attempt,
         check_break(finding, "the size of its memory is unknown");
         return;
     }
-    if (run_patterns(run, index, &wrong, &bytes, &err) < 0) {
+    if (run_patterns(run, index, &wrong, &bytes, &most, &err) < 0) {
         check_error(finding, &err, run);
         return;
     }
     const char *found = PRINT("%lld bytes wrong", (long long)wrong);
-    const char *wanted = PRINT("0 of %.0f GiB wrong", bytes / 1073741824.0);
+    const char *wanted = PRINT("0 of %.0f GiB wrong", bytes / GIB);
     if (wrong)
         check_fail(finding, found, wanted,
                    PRINT("%lld bytes of device memory came back wrong", (long long)wrong));
     else
         check_pass(finding, found, wanted);
+    if (!wrong && bytes < most)
+        finding->reason =
+            PRINT("%.0f of %.0f GiB: the limit allows no more", bytes / GIB, most / GIB);
 }
 
 const struct lab_check_test check_long_tests[] = {

@@ -370,7 +370,7 @@ int check_measure_all(struct check_run *run, const struct check_work *work, int6
         return -1;
     struct gang gang = {.cost = &cost, .iterations = iterations};
     gang.group = lab_group_open(&(struct lab_group_setup){
-        .ranks = count, .limit_s = GANG_LIMIT_S, .stopped = &gang.stopped});
+        .ranks = count, .limit_s = GANG_LIMIT_S + work->seconds, .stopped = &gang.stopped});
     LAB_AUTO_FREE struct member *members = lab_mem_alloc((size_t)count, sizeof *members);
     run->opened++;
     for (int i = 0; i < count; i++) {

@@ -245,6 +245,8 @@ LAB_TEST(long_tests_run_on_all_gpus_at_once) {
     LAB_AUTO(str, text);
     lab_doc_write(lab_check_doc(&result, LAB_CHECK_MONITOR, &arena), "markdown",
                   (struct lab_style){0}, &text);
+    assert_contains(text.text, "Healthy: ");
+    assert_contains(text.text, "of 20 s: the limit allows no more");
     assert_contains(text.text, "simulated memory has no content");
 }
 
