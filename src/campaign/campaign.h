@@ -96,6 +96,7 @@ struct lab_campaign {
     double failures_most; /* share of a phase's runs: more stop it. 0 = any */
     double temperature_c; /* a study starts once all GPUs are below it; 0 = at once */
     double wait_s;        /* at most, for that */
+    int side_by_side;     /* phases that may: 1 = they do, 0 = not, -1 = simulated ones do */
 };
 
 /*
@@ -117,6 +118,12 @@ bool lab_campaign_comes_before(const struct lab_campaign *campaign, int earlier,
 
 /* --- what is known --- */
 
+struct lab_campaign_use { /* what a study takes of the machine */
+    uint64_t devices;     /* a bit for each, the same one in all studies; 0 = unknown */
+    uint64_t nodes;       /* NUMA nodes of these, and of the memory that they copy from */
+    bool simulated;       /* each study has a machine of its own */
+};
+
 struct lab_campaign_found { /* of one study */
     bool begun;
     bool again; /* what failed is to be tried again, or its files completed */
@@ -125,6 +132,7 @@ struct lab_campaign_found { /* of one study */
     int64_t bytes;
     double expected_s, expected_j; /* what is left; NaN = unknown */
     int64_t expected_bytes;
+    struct lab_campaign_use use;
 };
 
 struct lab_campaign_point { /* that claims rest on: a model on a device */
@@ -220,6 +228,18 @@ const struct lab_campaign_status *lab_campaign_decide(const struct lab_campaign 
 /* The phase to carry out now, one that has begun first; -1 = none is left. */
 int lab_campaign_next(const struct lab_campaign *campaign,
                       const struct lab_campaign_status *statuses);
+
+/* At most so many studies run at once. */
+#define LAB_CAMPAIGN_BESIDE_MOST 4
+
+/*
+ * Whether two studies of different phases may run at the same time: they have no device in common,
+ * and, where they are real, no NUMA node either. What is on different NUMA nodes shares neither a
+ * PCIe switch nor memory.
+ */
+bool lab_campaign_runs_beside(const struct lab_campaign *campaign,
+                              const struct lab_campaign_found *one,
+                              const struct lab_campaign_found *other);
 
 /* --- the schedule --- */
 

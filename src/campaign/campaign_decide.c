@@ -264,36 +264,114 @@ static int drop_phases(const struct lab_campaign *campaign, struct cost *costs,
     return 0;
 }
 
+/* --- side by side --- */
+
+bool lab_campaign_runs_beside(const struct lab_campaign *campaign,
+                              const struct lab_campaign_found *one,
+                              const struct lab_campaign_found *other) {
+    const struct lab_campaign_use *a = &one->use, *b = &other->use;
+    bool simulated = a->simulated && b->simulated;
+    bool wanted = campaign->side_by_side < 0 ? simulated : campaign->side_by_side;
+    return wanted && a->devices && b->devices && !(a->devices & b->devices) &&
+           (simulated || !(a->nodes & b->nodes));
+}
+
+struct timetable {
+    const struct lab_campaign *campaign;
+    const struct lab_campaign_known *known;
+    struct lab_campaign_slot *slots;
+    int *first, *next; /* of each phase: its first slot, its next study */
+    bool *over;        /* it has ended, or is dropped */
+};
+
+static bool is_ready(const struct timetable *table, int phase) {
+    const struct lab_campaign_phase *own = &table->campaign->phases[phase];
+    bool ready = !table->over[phase];
+    for (int i = 0; i < own->after_count; i++)
+        ready &= table->over[own->after[i]];
+    return ready;
+}
+
+static const struct lab_campaign_found *next_of(const struct timetable *table, int phase) {
+    return &table->known->studies[table->campaign->phases[phase].first_study + table->next[phase]];
+}
+
+/* The first phase that is ready, and those that may run beside it; how many. */
+static int find_batch(const struct timetable *table, int phases[LAB_CAMPAIGN_BESIDE_MOST]) {
+    int count = 0;
+    for (int i = 0; i < table->campaign->phase_count && count < LAB_CAMPAIGN_BESIDE_MOST; i++) {
+        int phase = table->campaign->order[i];
+        bool fits = is_ready(table, phase);
+        for (int k = 0; k < count && fits; k++)
+            fits = lab_campaign_runs_beside(table->campaign, next_of(table, phases[k]),
+                                            next_of(table, phase));
+        if (fits)
+            phases[count++] = phase;
+        if (count == 1 && !next_of(table, phases[0])->use.devices)
+            break;
+    }
+    return count;
+}
+
+/* When each slot begins: the next ones once all that run at the same time have ended. Returns when
+ * the last one has. */
+static double set_starts(struct timetable *table) {
+    double now_s = 0;
+    int phases[LAB_CAMPAIGN_BESIDE_MOST], count;
+    while ((count = find_batch(table, phases)) > 0) {
+        double longest_s = 0;
+        for (int k = 0; k < count; k++) {
+            struct lab_campaign_slot *slot =
+                &table->slots[table->first[phases[k]] + table->next[phases[k]]++];
+            slot->start_s = now_s;
+            longest_s = fmax(longest_s, slot->seconds); /* NaN is passed over */
+        }
+        now_s += longest_s;
+        for (int k = 0; k < count; k++)
+            table->over[phases[k]] =
+                table->next[phases[k]] >= table->campaign->phases[phases[k]].study_count;
+    }
+    return now_s;
+}
+
 int lab_campaign_make_schedule(const struct lab_campaign *campaign,
                                const struct lab_campaign_known *known, struct lab_arena *arena,
                                struct lab_campaign_schedule *ret_schedule, struct lab_err *err) {
     struct lab_campaign_schedule made = {
         .slots = lab_arena_alloc(arena, (size_t)campaign->study_count + 1, sizeof *made.slots)};
     struct cost *costs = find_costs(campaign, known, arena);
+    size_t phase_count = (size_t)campaign->phase_count + 1;
+    struct timetable table = {.campaign = campaign,
+                              .known = known,
+                              .slots = made.slots,
+                              .first = lab_arena_alloc(arena, phase_count, sizeof *table.first),
+                              .next = lab_arena_alloc(arena, phase_count, sizeof *table.next),
+                              .over = lab_arena_alloc(arena, phase_count, sizeof *table.over)};
     if (drop_phases(campaign, costs, arena, err) < 0)
         return -1;
     for (int i = 0; i < campaign->phase_count; i++) {
         int phase = campaign->order[i];
+        table.first[phase] = made.slot_count;
+        table.over[phase] = costs[phase].dropped || campaign->phases[phase].study_count == 0;
         for (int s = 0; s < campaign->phases[phase].study_count; s++) {
             const struct lab_campaign_found *found =
                 &known->studies[campaign->phases[phase].first_study + s];
             struct lab_campaign_slot *slot = &made.slots[made.slot_count++];
             *slot = (struct lab_campaign_slot){.phase = phase,
                                                .study = s,
-                                               .start_s = made.seconds,
                                                .seconds = study_seconds(found),
                                                .energy_j = study_energy_j(found),
                                                .bytes = study_bytes(found),
                                                .dropped = costs[phase].dropped};
             if (slot->dropped)
                 continue;
-            made.seconds += isnan(slot->seconds) ? 0 : slot->seconds;
             made.unknown += isnan(slot->seconds) && found->planned > 0;
             made.energy_j += isnan(slot->energy_j) ? 0 : slot->energy_j;
             made.energy_unknown += isnan(slot->energy_j) && found->planned > 0;
             made.bytes += slot->bytes;
         }
     }
+    made.seconds = set_starts(&table);
     *ret_schedule = made;
     return 0;
 }

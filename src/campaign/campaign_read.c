@@ -12,7 +12,7 @@
 
 struct file {
     const char *title;
-    struct lab_value *questions, *phases, *budget, *risks, *replaces;
+    struct lab_value *questions, *phases, *budget, *risks, *replaces, *side_by_side;
 };
 
 const struct lab_option lab_campaign_keys[] = {
@@ -24,6 +24,9 @@ const struct lab_option lab_campaign_keys[] = {
     {"budget", LAB_OPTION_VALUE, offsetof(struct file, budget),
      .help = "what all phases may take; those of low priority are dropped first"},
     {"risks", LAB_OPTION_VALUE, offsetof(struct file, risks), .help = "when to stop or to wait"},
+    {"side_by_side", LAB_OPTION_VALUE, offsetof(struct file, side_by_side),
+     .help = "true: phases whose devices and NUMA nodes are disjoint run at the same time; false: "
+             "never; simulated ones do if not given"},
     {"replaces", LAB_OPTION_VALUE, offsetof(struct file, replaces),
      .help = "studies that it does the work of; --dry-run compares the number of runs"},
     {NULL},
@@ -273,7 +276,7 @@ static int read_refine(const struct lab_value *item, struct lab_arena *arena,
 static const char *make_label(const struct lab_campaign_study *studies, int count,
                               const char *const *words, struct lab_arena *arena) {
     const char *name = "study";
-    for (int i = 0; words[i]; i++)
+    for (int i = 0; words && words[i]; i++)
         if (is_name(words[i]) && words[i][0] != '-') {
             name = words[i];
             break;
@@ -533,7 +536,7 @@ int lab_campaign_read(const struct lab_value *tree, const char *name, struct lab
     struct file file = {0};
     struct budget budget = {0};
     struct risks risks = {0};
-    struct lab_campaign campaign = {.name = name};
+    struct lab_campaign campaign = {.name = name, .side_by_side = -1};
     if (read_map(tree, "a campaign", lab_campaign_keys, &file, arena, err) < 0)
         return -1;
     if (!file.phases)
@@ -549,6 +552,10 @@ int lab_campaign_read(const struct lab_value *tree, const char *name, struct lab
         (check_list(file.replaces, "replaces", tree, err) < 0 ||
          read_studies(file.replaces, arena, &campaign.replaced, &campaign.replaced_count, err) < 0))
         return -1;
+    if (file.side_by_side && file.side_by_side->type != LAB_VALUE_BOOL)
+        return lab_value_err(file.side_by_side, err, "side_by_side: write true or false");
+    if (file.side_by_side)
+        campaign.side_by_side = lab_value_get_bool(tree, "side_by_side");
     campaign.title = file.title ? file.title : name;
     campaign.budget_s = budget.time_s;
     campaign.budget_bytes = budget.disk_bytes;

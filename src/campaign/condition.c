@@ -77,9 +77,10 @@ static bool take_word(struct reading *reading, const char *word) {
 }
 
 static int refuse_rest(struct reading *reading, const char *expected) {
-    return lab_value_err(reading->place, reading->err, "condition '%s': %s expected at '%.40s'",
-                         lab_value_as_text(reading->place, ""), expected,
-                         *reading->at ? reading->at : "its end");
+    bool end = !*reading->at;
+    return lab_value_err(reading->place, reading->err, "condition '%s': %s expected at %s%.40s%s",
+                         lab_value_as_text(reading->place, ""), expected, end ? "its end" : "'",
+                         reading->at, end ? "" : "'");
 }
 
 static int find_phase(struct reading *reading, const char *name, int *ret_phase) {

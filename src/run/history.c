@@ -100,8 +100,8 @@ static double median_of(const struct groups *groups, uint64_t key) {
 
 /* --- what runs share --- */
 
-/* With its length, so that "ab","c" and "a","bc" differ. Eight bytes at a time: plans of 100,000 runs
- * are looked up, each with some hundred bytes of options. Nothing is stored by it. */
+/* With its length, so that "ab","c" and "a","bc" differ. Eight bytes at a time: plans of 100,000
+ * runs are looked up, each with some hundred bytes of options. Nothing is stored by it. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     size_t length = text ? strlen(text) : 0, at = 0;
     uint64_t word;

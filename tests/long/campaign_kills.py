@@ -28,6 +28,7 @@ phases:
   - {{name: a, priority: high, studies: ['numa_study {MODELS} experiment.hardware.gpu_ids=[0,3] repeat=3']}}
   - {{name: more, after: [a], studies: [{{refine: eliminate, claim: numa.cell, study: 'numa_study {MODELS}'}}]}}
   - {{name: b, after: [a], when: numa.penalty > 1%, studies: ['quick_test repeat=2', quick_test]}}
+  - {{name: beside, after: [a], studies: ['quick_test experiment.hardware.gpu_ids=[5,6] repeat=3']}}
   - {{name: c, after: [a], when: numa.penalty < 1%, studies: [quick_test]}}
 """
 

@@ -60,6 +60,25 @@ run campaign report "$folder" --json
 expect_status 0
 json 'd["questions"][0]["claim"]["kind"].startswith("numa.") and d["questions"][0]["claim"]["verdict"] == "yes"'
 
+# phases on other devices run at the same time; killed in either of them, both go on
+file beside <<END
+phases:
+  - {name: a, studies: ['$small experiment.hardware.gpu_ids=[0] repeat=5']}
+  - {name: b, studies: ['$small experiment.hardware.gpu_ids=[5] repeat=5']}
+  - {name: c, after: [b], studies: ['$small experiment.hardware.gpu_ids=[0]']}
+END
+(GPULAB_FAILPOINT=after-commit:2 "$gpulab" campaign run beside $sim --config-dir conf --quiet) >/dev/null 2>&1
+run campaign run beside $sim --config-dir conf
+expect_status 0
+expect_err '^gpulab: phase b, at the same time as phase a: '
+expect_out '^ +a +medium +done +5 +0 +5'
+expect_out '^ +b +medium +done +5 +0 +5'
+[ "$(find outputs/campaign/beside -name study.db | wc -l)" = 3 ] || fail "$what: not one folder of each study"
+for key in true:2 false:1; do
+    run campaign run beside $sim --config-dir conf --dry-run "campaign.side_by_side=${key%:*}"
+    [ "$(grep -cE '^  quick_test {20}█' "$work/out")" = "${key#*:}" ] || fail "$what: $(cat "$work/out")"
+done
+
 # a crossover is bisected between the two models around it, until one is near enough; a step that was
 # killed is the same step again
 file cross <<END

@@ -4,6 +4,7 @@
 #include "base/file/walk.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/yaml/yaml.h"
 #include "load/studies.h"
 #include "load/study_file.h"
@@ -41,7 +42,8 @@ static int compose(struct course *course, const char *name, const char *const *w
         const char *key = words[i] + marks + strlen(OWN_PREFIX);
         /* keys that most files leave out are added; the reader knows which there are */
         bool left_out =
-            marks == 0 && (lab_str_starts(key, "budget.") || lab_str_starts(key, "risks."));
+            marks == 0 && (lab_str_starts(key, "budget.") || lab_str_starts(key, "risks.") ||
+                           lab_str_starts(key, "side_by_side="));
         const char *word = lab_arena_printf(arena, "%.*s%s", left_out ? 2 : (int)marks,
                                             left_out ? "++" : words[i], key);
         if (lab_override_parse(word, arena, &own[own_count++], err) < 0)
@@ -186,6 +188,58 @@ static void take_machine(struct course *course, const struct lab_plan *plan) {
     course->resume = plan->resume;
 }
 
+/* The device's bit; 0 = there are too many. */
+static uint64_t device_bit(struct course *course, const char *name) {
+    int at = lab_list_find_text(course->device_names, course->device_count, name);
+    if (at < 0) {
+        at = course->device_count;
+        LAB_ADD(course->device_names, course->device_count, course->arena) =
+            lab_arena_strdup(course->arena, name);
+    }
+    return at >= 0 && at < 64 ? UINT64_C(1) << at : 0;
+}
+
+static uint64_t node_bit(int node) {
+    return node >= 0 && node < 64 ? UINT64_C(1) << node : UINT64_MAX; /* it may be any */
+}
+
+static struct lab_campaign_use use_of(struct course *course, const struct lab_plan *plan) {
+    struct lab_campaign_use use = {.simulated = plan->machine->simulated};
+    LAB_AUTO_FREE bool *used = lab_mem_alloc((size_t)plan->devices.count + 1, sizeof *used);
+    bool known = true;
+    for (int r = 0; r < plan->run_count; r++) {
+        int count;
+        const struct lab_run_rank *ranks = lab_plan_run_places(&plan->runs[r], &count);
+        for (int k = 0; k < count; k++) {
+            use.nodes |= node_bit(ranks[k].numa_node);
+            if (ranks[k].gpu_id >= 0 && ranks[k].gpu_id < plan->devices.count)
+                used[ranks[k].gpu_id] = true;
+            else
+                known = false;
+        }
+    }
+    for (int i = 0; i < plan->devices.count; i++) {
+        if (!used[i])
+            continue;
+        uint64_t bit = device_bit(course, plan->devices.items[i].physical);
+        known &= bit != 0;
+        use.devices |= bit;
+        use.nodes |= node_bit(plan->devices.items[i].node);
+    }
+    use.devices = known ? use.devices : 0;
+    return use;
+}
+
+int course_find_use(struct course *course, int study, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    struct lab_plan plan;
+    const char *const *words, *const *overrides;
+    if (course_study_plan(course, study, &arena, &plan, &words, &overrides, err) < 0)
+        return -1;
+    course->found[study].use = use_of(course, &plan);
+    return 0;
+}
+
 static int estimate_plan(struct course *course, int study, const struct lab_plan *plan,
                          bool calibrate, struct lab_history **history, struct lab_err *err) {
     struct lab_err failed = LAB_ERR_INIT;
@@ -221,9 +275,12 @@ int course_plan(struct course *course, bool estimate, bool calibrate, struct lab
         course->found[i].planned = plan.run_count;
         if (i == 0)
             take_machine(course, &plan);
-        if (!course->studies[i].refined) /* how much is found out later */
+        if (!course->studies[i].refined) { /* how much is found out later */
             course->found[i].planned = 0;
-        else if (estimate)
+            continue;
+        }
+        course->found[i].use = use_of(course, &plan);
+        if (estimate)
             result = estimate_plan(course, i, &plan, calibrate, &history, err);
     }
     lab_history_close(history);

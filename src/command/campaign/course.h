@@ -43,6 +43,8 @@ struct course {
     uint64_t identity, machine_identity;
     const char *output_dir;
     bool simulated, resume;
+    const char **device_names; /* that studies use; bits of lab_campaign_use count them */
+    int device_count;
     struct course_study *studies; /* in the order of the file */
     struct lab_campaign_found *found;
     struct lab_campaign_claims *claims; /* of each phase */
@@ -104,6 +106,9 @@ const char *const *course_folders(const struct course *course, const int *phases
 int course_study_plan(const struct course *course, int study, struct lab_arena *arena,
                       struct lab_plan *ret_plan, const char *const **ret_words,
                       const char *const **ret_overrides, struct lab_err *err);
+
+/* What the study takes of the machine, of a plan that is made for it, into what is known of it. */
+int course_find_use(struct course *course, int study, struct lab_err *err);
 
 /* Carries out what is left. */
 int course_run(struct course *course, bool verbose, int *ret_status, struct lab_err *err);

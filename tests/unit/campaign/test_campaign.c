@@ -411,6 +411,37 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
     assert_near(schedule(&campaign, found).seconds, 10, 0);
 }
 
+LAB_TEST(phases_on_other_devices_run_at_the_same_time) {
+    static const struct {
+        int side_by_side;
+        bool simulated;
+        uint64_t devices, nodes; /* of phase b; phase a has device 0 on NUMA node 0 */
+        double start_s;          /* of phase b */
+    } cases[] = {
+        {-1, true, 2, 1, 0},  {-1, true, 3, 1, 10},  {-1, true, 0, 1, 10},
+        {0, true, 2, 1, 10},  {-1, false, 2, 2, 10}, {1, false, 2, 2, 0},
+        {1, false, 2, 3, 10}, {1, false, 1, 2, 10},  {1, false, 2, UINT64_MAX, 10},
+    };
+    struct lab_campaign campaign = given("phases:\n"
+                                         "  - {name: a, studies: [s]}\n"
+                                         "  - {name: b, studies: [s]}\n"
+                                         "  - {name: c, after: [b], studies: [s]}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_campaign_found found[3];
+        for (int s = 0; s < 3; s++)
+            found[s] = (struct lab_campaign_found){.expected_s = 10 + s,
+                                                   .use = {1, 1, cases[i].simulated}};
+        found[1].use.devices = cases[i].devices;
+        found[1].use.nodes = cases[i].nodes;
+        campaign.side_by_side = cases[i].side_by_side;
+        struct lab_campaign_schedule made = schedule(&campaign, found);
+        assert_near(made.slots[0].start_s, 0, 0);
+        assert_near(made.slots[1].start_s, cases[i].start_s, 0);
+        assert_near(made.slots[2].start_s, cases[i].start_s + 11, 0);
+        assert_near(made.seconds, cases[i].start_s + 11 + 12, 0);
+    }
+}
+
 LAB_TEST(a_thousand_studies_are_scheduled) {
     LAB_AUTO(str, text);
     lab_str_add(&text, "phases:\n");
