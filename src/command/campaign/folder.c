@@ -105,11 +105,39 @@ static int find_folders(const struct course *course, const char ***ret_folders) 
     return count;
 }
 
+/* The first value in which two descriptions of a machine differ, "nodes.0.cores 16, now 8"; NULL =
+ * none does. What is free changes all the time. */
+static const char *find_difference(const struct lab_value *a, const struct lab_value *b,
+                                   const char *path, struct lab_arena *arena) {
+    const char *differs = NULL;
+    bool map = a->type == LAB_VALUE_MAP, nested = map || a->type == LAB_VALUE_LIST;
+    if (lab_value_equal(a, b))
+        return NULL;
+    for (int i = 0; nested && b->type == a->type && i < a->count && !differs; i++) {
+        const char *key = map ? a->keys[i] : lab_arena_printf(arena, "%d", i);
+        const struct lab_value *other = map            ? lab_value_get(b, key)
+                                        : i < b->count ? b->items[i]
+                                                       : NULL;
+        if (other && !lab_str_equal(key, "free_bytes"))
+            differs =
+                find_difference(a->items[i], other,
+                                *path ? lab_arena_printf(arena, "%s.%s", path, key) : key, arena);
+    }
+    if (nested)
+        return differs;
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%s ", path);
+    lab_value_write(a, &text);
+    lab_str_add(&text, ", now ");
+    lab_value_write(b, &text);
+    return lab_arena_strdup(arena, text.text);
+}
+
 static int check_machine(struct course *course, const char *folder, const struct lab_value *kept,
                          bool accept, struct lab_err *err) {
     struct lab_arena *arena = course->arena;
     struct lab_point_set sets[2] = {{0}, {0}};
-    struct lab_value *now;
+    struct lab_value *now = NULL;
     const char *mine = number_text(course->machine_identity, arena);
     const struct lab_value *before = read_json(course, folder, "machine.json");
     if (lab_str_equal(lab_value_get_text(kept, "machine_identity", ""), mine))
@@ -120,6 +148,10 @@ static int check_machine(struct course *course, const char *folder, const struct
         lab_point_set_add_machine(&sets[1], now, 0, arena);
     }
     const char *differs = lab_point_set_other_machine(&sets[0], &sets[1], arena);
+    if (!differs && before && now)
+        differs = find_difference(before, now, "", arena);
+    if (!differs && course->simulated)
+        differs = "the file that describes it was edited";
     course->machine_note = lab_arena_printf(
         arena, "the machine is not the one that it began on (%s)", differs ? differs : "unknown");
     if (accept)
