@@ -46,8 +46,9 @@ static int compose(struct course *course, const char *name, const char *const *w
                            lab_str_starts(key, "side_by_side="));
         const char *word = lab_arena_printf(arena, "%.*s%s", left_out ? 2 : (int)marks,
                                             left_out ? "++" : words[i], key);
-        if (lab_override_parse(word, arena, &own[own_count++], err) < 0)
+        if (lab_override_parse(word, arena, &own[own_count], err) < 0)
             return -1;
+        own[own_count++].text = words[i]; /* errors name what was written */
     }
     course->overrides = others;
     return lab_config_compose(&course->path, lab_arena_printf(arena, "campaign/%s", name), own,
