@@ -76,7 +76,7 @@ const char *lab_monitor_builder_text(struct lab_monitor_builder *builder, const 
 
 void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *text, size_t times) {
     for (int i = 0; i < builder->odd_count; i++) {
-        if (builder->odd[i].text == text) {
+        if (lab_str_equal(builder->odd[i].text, text)) {
             builder->odd[i].times += times;
             return;
         }

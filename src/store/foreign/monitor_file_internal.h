@@ -78,6 +78,7 @@ enum lab_monitor_role {
     LAB_MONITOR_SM_PERCENT,
     LAB_MONITOR_GPU_MEMORY_PERCENT,
     LAB_MONITOR_IGNORED, /* known, and of no use here */
+    LAB_MONITOR_REASON,  /* "Active" or not: one clock event reason, whose bit is the unit */
     LAB_MONITOR_UNKNOWN,
 };
 

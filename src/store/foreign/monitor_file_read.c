@@ -5,9 +5,14 @@
 
 #include <string.h>
 
-/* Values without names: nvidia-smi's noheader,nounits, say. */
+/* Values without names, nvidia-smi's noheader: a field begins with a digit. */
 static bool is_nameless(const char *names) {
-    return *names >= '0' && *names <= '9';
+    for (; names; names = strstr(names, ", ")) {
+        names += strspn(names, ", ");
+        if (*names >= '0' && *names <= '9')
+            return true;
+    }
+    return false;
 }
 
 /* `names`: the first fields that were met; "" = there was none. */
@@ -16,9 +21,9 @@ static int refuse(const char *path, const char *names, struct lab_err *err) {
     lab_monitor_add_json_names(&known);
     if (is_nameless(names))
         return lab_err_set(err, LAB_ERR_USER,
-                           "%s has values without names (the first: %s): put the list of "
-                           "--query-gpu before them as a first line, such as 'timestamp, index, "
-                           "memory.used'",
+                           "%s has values without names (the first: %s). Use --format=csv without "
+                           "noheader, or put the list of --query-gpu before them as a first line, "
+                           "such as 'timestamp, index, memory.used'",
                            path, names);
     return lab_err_set(
         err, LAB_ERR_USER,

@@ -236,6 +236,8 @@ struct lab_monitor_column {
 
 extern const struct lab_monitor_field lab_monitor_smi_query[], lab_monitor_smi_dmon[],
     lab_monitor_smi_pmon[];
+/* A column of one clock event reason: "clocks_event_reasons.sw_power_cap". */
+bool lab_monitor_smi_reason(const char *name, struct lab_monitor_field *ret_field);
 bool lab_monitor_nvitop_column(const char *name, struct lab_monitor_column *ret_column);
 
 /* Reads a table from its header line on, or that line alone; false = it is none that is known. The

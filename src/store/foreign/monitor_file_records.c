@@ -107,6 +107,19 @@ static bool says_nothing(const struct lab_value *object, const struct lab_monito
     return true;
 }
 
+/* A GPU that is lost is told; one whose values stay the same, or another device, isn't. */
+static void tell_of_lost(struct lab_monitor_builder *builder, const struct lab_value *object,
+                         int place) {
+    LAB_AUTO(str, text);
+    const char *name = lab_value_get_text(object, "name", "");
+    if (lab_value_get_bool(object, "repeated"))
+        return;
+    lab_str_printf(&text, "samples of GPU %d, which has no values%s%.64s",
+                   (int)lab_value_get_int(object, "index", place), *name ? ": " : "", name);
+    lab_str_make_printable(text.text);
+    lab_monitor_builder_odd(builder, lab_monitor_builder_text(builder, text.text), 1);
+}
+
 static void know(struct lab_monitor_row *row, const struct lab_monitor_field *fields,
                  const struct lab_value *object) {
     for (const struct lab_monitor_field *field = fields; field->key; field++)
@@ -141,8 +154,11 @@ static void read_device(struct lab_monitor_builder *builder,
     row.time_ns = time_ns;
     if (object->type != LAB_VALUE_MAP)
         row.index = LAB_MONITOR_BAD_INDEX;
-    else if (says_nothing(object, list->fields))
+    else if (says_nothing(object, list->fields)) {
+        if (list->kind == LAB_ENTITY_GPU)
+            tell_of_lost(builder, object, place);
         return;
+    }
     know(&row, lab_monitor_common, object);
     know(&row, list->fields, object);
     if (row.index == LAB_MONITOR_NO_INDEX)

@@ -1,9 +1,11 @@
 /*
  * monitor_file_smi.c: the names of nvidia-smi's columns: of `--query-gpu … --format=csv`, of `dmon`
- * and of `pmon`. A file without a line of names has only units: those of a unit are taken in the
- * order of these tables.
+ * and of `pmon`. A file without a line of names has only units. A query's column is then the first
+ * of its unit here; `dmon`'s are taken in this order.
  */
 #include "store/foreign/monitor_file_reader.h"
+
+#include <string.h>
 
 #define MIB LAB_MONITOR_MIB
 
@@ -40,11 +42,36 @@ const struct lab_monitor_field lab_monitor_smi_query[] = {
     {"ecc.errors.uncorrected.volatile.total", LAB_METRIC_ECC_UNCORRECTED, 1},
     {"pci.bus_id", LAB_MONITOR_PCI},
     {"gpu_bus_id", LAB_MONITOR_PCI},
+    {"clocks_event_reasons.supported", LAB_MONITOR_IGNORED},
+    {"clocks_throttle_reasons.supported", LAB_MONITOR_IGNORED},
     {"memory.free", LAB_MONITOR_IGNORED},
     {"driver_version", LAB_MONITOR_IGNORED},
     {"count", LAB_MONITOR_IGNORED},
     {NULL},
 };
+
+bool lab_monitor_smi_reason(const char *name, struct lab_monitor_field *ret_field) {
+    static const char *const heads[] = {"clocks_event_reasons.", "clocks_throttle_reasons."};
+    static const char *const reasons[] = {"gpu_idle",
+                                          "applications_clocks_setting",
+                                          "sw_power_cap",
+                                          "hw_slowdown",
+                                          "sync_boost",
+                                          "sw_thermal_slowdown",
+                                          "hw_thermal_slowdown",
+                                          "hw_power_brake_slowdown",
+                                          NULL}; /* NVML's bits, from the lowest */
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (!lab_str_starts(name, heads[i]))
+            continue;
+        int bit = lab_str_find(name + strlen(heads[i]), reasons);
+        if (bit >= 0) {
+            *ret_field = (struct lab_monitor_field){.what = LAB_MONITOR_REASON, .unit = 1 << bit};
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Its MB are MiB. What a GPU did (GPM) follows the groups of -s. */
 const struct lab_monitor_field lab_monitor_smi_dmon[] = {

@@ -21,6 +21,7 @@
 #define HEADER_BYTES (1 << 20)
 #define PEEK_BYTES   65536
 #define KEYS_MAX     1024
+#define NAMES_MAX    8 /* of unknown columns */
 #define DAY_NS       (86400 * LAB_NS_PER_S)
 
 struct key { /* of a line within its sample */
@@ -123,6 +124,8 @@ static struct lab_monitor_column column_named(const struct table *table, char *n
     if (unit)
         *unit = '\0'; /* "power.draw [W]" */
     const struct lab_monitor_field *field = lab_monitor_find_field(table->fields, name);
+    if (lab_monitor_smi_reason(name, &column.field))
+        return column;
     if (!field && table->fields == lab_monitor_smi_query) {
         int metric = lab_monitor_find_column(name);
         if (metric >= 0) {
@@ -241,6 +244,16 @@ static bool is_complete(const struct table *table) {
     return smi || table->has[LAB_MONITOR_TIMESTAMP];
 }
 
+/* Two columns of one unit (used, free and total memory, say) could be in any order. */
+static bool is_ambiguous(const struct table *table) {
+    for (int i = 0; i < table->width; i++)
+        for (int k = 0; k < i; k++)
+            if (table->columns[i].field.suffix &&
+                lab_str_equal(table->columns[i].field.suffix, table->columns[k].field.suffix))
+                return true;
+    return false;
+}
+
 /* The first line; `ret_data` = it is one of values, too. */
 static bool read_header(struct table *table, const char *line, size_t length, struct lab_str *names,
                         bool *ret_data) {
@@ -257,15 +270,17 @@ static bool read_header(struct table *table, const char *line, size_t length, st
         return true;
     split(table, line, length);
     *ret_data = true;
-    return name_columns(table, width, BY_VALUE);
+    return name_columns(table, width, BY_VALUE) && !is_ambiguous(table);
 }
 
 static void tell_of_columns(const struct table *table) {
     LAB_AUTO(str, text);
+    LAB_AUTO(str, names);
     size_t unknown = 0;
     for (int i = 0; i < table->width; i++) {
         const struct lab_monitor_field *field = &table->columns[i].field;
-        unknown += field->what == LAB_MONITOR_UNKNOWN;
+        if (field->what == LAB_MONITOR_UNKNOWN && unknown++ < NAMES_MAX && !table->by_units)
+            lab_str_printf(&names, "%s%.64s", names.length ? ", " : ": ", table->fields_of_line[i]);
         if (table->by_units && field->what < LAB_METRIC_COUNT)
             lab_str_printf(&text, "%s%s", text.length ? ", " : "", field->key);
     }
@@ -275,8 +290,15 @@ static void tell_of_columns(const struct table *table) {
             lab_arena_printf(lab_monitor_builder_arena(table->builder),
                              "no line names the columns: by their units they are taken for %s",
                              text.text));
+    if (names.length)
+        lab_str_make_printable(names.text);
     if (unknown)
-        lab_monitor_builder_odd(table->builder, "unknown columns", unknown);
+        lab_monitor_builder_odd(table->builder,
+                                lab_arena_printf(lab_monitor_builder_arena(table->builder),
+                                                 "unknown columns%s%s",
+                                                 names.text ? names.text : "",
+                                                 names.length && unknown > NAMES_MAX ? ", …" : ""),
+                                unknown);
 }
 
 static bool has_device(const struct table *table) {
@@ -462,12 +484,30 @@ static int read_wide(struct table *table, const struct lab_monitor_row *line) {
     return 0;
 }
 
+/* nvidia-smi's columns of one reason each: "Active", "Not Active". */
+static void set_reasons(const struct table *table, const struct lab_monitor_row *row) {
+    int64_t bits = 0;
+    bool known = false;
+    for (int i = 0; i < table->width; i++) {
+        const char *text = table->fields_of_line[i];
+        bool active = lab_str_equal(text, "Active");
+        if (table->columns[i].field.what != LAB_MONITOR_REASON)
+            continue;
+        known |= active || lab_str_equal(text, "Not Active");
+        bits |= active ? (int64_t)table->columns[i].field.unit : 0;
+    }
+    if (known)
+        lab_monitor_builder_set(table->builder, row->entity, LAB_METRIC_CLOCK_REASONS, -1, bits);
+}
+
 static int read_device(struct table *table, struct lab_monitor_row *row) {
     find_place(table, row);
     if (lab_monitor_row_begin(row) < 0)
         return -1;
     for (int i = 0; i < table->width; i++)
         set(table, row, i);
+    if (table->has[LAB_MONITOR_REASON] && !table->has[LAB_METRIC_CLOCK_REASONS])
+        set_reasons(table, row);
     return 0;
 }
 

@@ -69,8 +69,8 @@ static const struct {
     {"nvitop.csv", 4, LAB_ENTITY_GPU, 1, 3, 1655909466.998188, LAB_METRIC_UTILIZATION, -1, 2, 83},
     {"nvitop.csv", 4, LAB_ENTITY_CPU, 0, 3, 1655909466.998188, LAB_METRIC_CPU_UTILIZATION, -1, 1,
      9.9},
-    {"gpustat.json", 2, LAB_ENTITY_GPU, 0, 2, 1744491425.123456, LAB_METRIC_POWER_LIMIT, -1, 1,
-     300},
+    {"gpustat.json", 2, LAB_ENTITY_GPU, 0, 2, 1744491425.123456, LAB_METRIC_POWER_LIMIT, -1, 1, 300,
+     "samples of GPU 2, which has no values: "},
     {"all_smi.json", 4, LAB_ENTITY_GPU, 1, 1, 1786188751, LAB_METRIC_UTILIZATION, -1, 0, NAN},
     {"all_smi.json", 4, LAB_ENTITY_GPU, 0, 1, 1786188751, LAB_METRIC_SM_OCCUPANCY, -1, 0, 42.5},
     {"all_smi.ndjson", 4, LAB_ENTITY_CPU, 0, 3, 1786188751, LAB_METRIC_CORE_UTILIZATION, 1, 2, 7.5},
@@ -182,6 +182,31 @@ LAB_TEST(a_line_of_each_gpu_is_a_sample_each_second) {
     assert_int_equal(recording->tracks[0].count, 3);
 }
 
+/* nvidia-smi has a column for each reason, too; columns that nobody knows are named. */
+LAB_TEST(reasons_may_have_a_column_each) {
+    struct lab_recording *recording =
+        read_text("timestamp, index, clocks_event_reasons.sw_power_cap, colour, "
+                  "clocks_throttle_reasons.hw_thermal_slowdown, memory.used [MiB]\n"
+                  "2026/11/17 19:04:30.000, 0, Active, red, Not Active, 1 MiB\n"
+                  "2026/11/17 19:04:31.000, 0, Active, red, Active, 1 MiB\n"
+                  "2026/11/17 19:04:32.000, 0, [N/A], red, [N/A], 1 MiB\n");
+    static const double bits[] = {0x4, 0x44, NAN};
+    for (size_t i = 0; i < 3; i++) {
+        double value = track_value(&recording->tracks[0], LAB_METRIC_CLOCK_REASONS, -1, i);
+        assert_true(isnan(bits[i]) ? isnan(value) : value == bits[i]);
+    }
+    assert_string_equal(recording->missing[0], "left out: unknown columns: colour (1)");
+}
+
+/* A GPU that gives no values is named. */
+LAB_TEST(a_lost_gpu_is_told) {
+    struct lab_recording *recording =
+        read_text("{\"query_time\": \"2026-11-18T10:00:00\", \"gpus\": [{\"index\": 0, "
+                  "\"memory.used\": 1}, {\"index\": 1, \"name\": \"((GPU is lost))\"}]}");
+    assert_string_equal(recording->missing[0], "left out: samples of GPU 1, which has no values: "
+                                               "((GPU is lost)) (1)");
+}
+
 /* Bytes as a file: 0, or -1 with an error of the user's. */
 static int try_bytes(const char *bytes, size_t length, struct lab_recording *ret) {
     LAB_AUTO(arena, arena);
@@ -205,6 +230,9 @@ LAB_TEST(what_is_not_known_is_refused_with_its_fields) {
         {"# gpu  colour\n# Idx  rgb\n    0  3\n", "the first: gpu, colour"},
         {"timestamp, utilization.gpu [%]\nnoon, 3 %\n", "lines without a valid time or device (1)"},
         {"2026/11/17 19:04:30.386, 0, 3059\n", "put the list of --query-gpu before them"},
+        {"2026/11/17 19:04:30.386, 0, 90 %, 81920 MiB, 71680 MiB, 10240 MiB\n", "noheader"},
+        {"H200, 10240 MiB, 81920 MiB\n", "Use --format=csv without noheader"},
+        {"2026/11/17 19:04:30.386, 40 %, 90 %\n", "Use --format=csv without noheader"},
         {"\x28\xb5\x2f\xfd\x04\x00 …", "unpack it first: zstd -d"},
         {"\x1f\x8b\x08\x08 …", "unpack it first: gunzip"},
         {"\xff\xfei", "is UTF-16: convert it first: iconv"},
