@@ -306,6 +306,8 @@ static void set_program_rate(const struct merge *merge) {
     static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_STEPS, LAB_RATE_EPOCHS,
                                         LAB_RATE_RUNS};
     const struct lab_result *found = NULL;
+    if (merge->run->samples_per_second > 0) /* a workload of gpulab's */
+        return;
     for (size_t u = 0; u < sizeof units / sizeof *units && !found; u++)
         for (int i = 0; i < merge->count; i++) {
             const struct lab_result *rank = &merge->ranks[i];

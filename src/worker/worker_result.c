@@ -84,7 +84,8 @@ static void set_rates(struct lab_result *result, const struct rank *rank) {
     struct lab_interval interval = lab_measure_rate_interval(m, result->rate);
     result->rate_low = interval.low;
     result->rate_high = interval.high;
-    result->rate_unit = work.samples > 0 ? "samples/s" : "iterations/s";
+    const char *unit = rank->worker->workload->rate_unit;
+    result->rate_unit = !(work.samples > 0) ? "iterations/s" : unit ? unit : "samples/s";
     if (rank->worker->workload->external)
         worker_set_program_rate(rank, result);
     result->samples_per_second = rates.samples_per_s;

@@ -3,6 +3,7 @@
  * file holds the keys and what follows from them; the work is in gpt2/.
  */
 #include "workload/gpt2/gpt2.h"
+#include "model/result.h"
 
 static const char *const dtype_choices[] = {"bf16", "tf32", "fp32", NULL};
 static const char *const optimizer_choices[] = {"adamw", "adam", "sgd", NULL};
@@ -186,6 +187,7 @@ static void gpt2_share(const void *config, int index, int count, struct lab_work
 
 const struct lab_workload lab_workload_gpt2 = {
     .name = "gpt2",
+    .rate_unit = LAB_RATE_TOKENS,
     .help = "training of GPT-2: forward, backward and AdamW",
     .description =
         "An iteration is one step: accumulation micro-steps of batch_size sequences, and one\n"

@@ -99,6 +99,8 @@ struct lab_workload {
     /* optional: what traces call its compute stage, beside what they call everyone's:
      * "vit_forward" */
     const char *compute_range;
+    /* optional: the unit of its samples per second, "tokens/s"; NULL = "samples/s" */
+    const char *rate_unit;
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
     int (*check)(void *config, struct lab_err *err);
