@@ -33,16 +33,19 @@ static const struct {
     {"ppl", LAB_DIRECTION_LOWER},     {"rmse", LAB_DIRECTION_LOWER},
     {"wer", LAB_DIRECTION_LOWER},     {"ap", LAB_DIRECTION_HIGHER},
     {"ar", LAB_DIRECTION_HIGHER},     {"err", LAB_DIRECTION_LOWER},
+    {"auroc", LAB_DIRECTION_HIGHER},  {"dice", LAB_DIRECTION_HIGHER},
+    {"ndcg", LAB_DIRECTION_HIGHER},   {"psnr", LAB_DIRECTION_HIGHER},
+    {"return", LAB_DIRECTION_HIGHER}, {"cer", LAB_DIRECTION_LOWER},
+    {"fid", LAB_DIRECTION_LOWER},     {"cost", LAB_DIRECTION_LOWER},
 };
 
 /* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
 static const struct {
     const char *part;
     enum lab_direction better;
-} parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},
-             {"crossentropy", LAB_DIRECTION_LOWER},
-             {"cross_entropy", LAB_DIRECTION_LOWER},
-             {"perplexity", LAB_DIRECTION_LOWER}};
+} parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},     {"crossentropy", LAB_DIRECTION_LOWER},
+             {"cross_entropy", LAB_DIRECTION_LOWER}, {"exact_match", LAB_DIRECTION_HIGHER},
+             {"rouge", LAB_DIRECTION_HIGHER},        {"perplexity", LAB_DIRECTION_LOWER}};
 
 /* Between signs that are no letters: "val" is in "val_loss", not in "value". */
 static bool has_word(const char *name, const char *const *words) {

@@ -30,6 +30,17 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         {"acc", LAB_DIRECTION_NONE},
         {"val_map50-95", LAB_DIRECTION_HIGHER},
         {"ar_small", LAB_DIRECTION_HIGHER},
+        {"eval_rougeLsum", LAB_DIRECTION_HIGHER},
+        {"exact_match", LAB_DIRECTION_HIGHER},
+        {"val_dice", LAB_DIRECTION_HIGHER},
+        {"psnr", LAB_DIRECTION_HIGHER},
+        {"AUROC", LAB_DIRECTION_HIGHER},
+        {"ndcg@10", LAB_DIRECTION_HIGHER},
+        {"episode_return", LAB_DIRECTION_HIGHER},
+        {"cost", LAB_DIRECTION_LOWER},
+        {"test/cer", LAB_DIRECTION_LOWER},
+        {"fid50k", LAB_DIRECTION_NONE},
+        {"FID", LAB_DIRECTION_LOWER},
         {"metrics/train/LanguageCrossEntropy", LAB_DIRECTION_LOWER},
     };
     struct lab_value *settings;
