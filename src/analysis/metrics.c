@@ -378,11 +378,10 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
     } else if (metric->best) {
         const struct lab_value *command =
             lab_value_get(metric->values[0].setting->point.runs[0]->options, "command");
-        bool numbered =
-            command && command->type == LAB_VALUE_STRING && strstr(command->string, "{repeat}");
+        result->command = metrics_command(metric->values[0].setting, arena);
+        bool numbered = result->command && command && strstr(command->string, "{repeat}");
         result->action = lab_arena_printf(arena, "Use %s%s", metric->best,
                                           numbered ? " (SEED: the study's repeat number)" : "");
-        result->command = metrics_command(metric->values[0].setting, arena);
     } else {
         result->action = metrics_choice(metric, arena);
         if (!result->action && metrics_withheld(metric))
@@ -418,7 +417,7 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
     for (int i = 0; i < valued; i++)
         if (i != first)
             add_part(result, settings, metrics, valued, i, false, arena);
-    if (!metrics[first].own && metrics[first].better != LAB_DIRECTION_NONE)
+    if (metrics[first].better != LAB_DIRECTION_NONE)
         result->by_point = lab_arena_printf(
             arena, "%s over runs. ±: 95%% interval of that mean.%s",
             metrics[first].differs ? "Mean" : "Geometric mean",
@@ -448,9 +447,8 @@ static void add_answer(struct lab_analysis_result *result, const struct metrics_
         lab_analysis_note(&result->notes, arena,
                           "Values are geometric means over runs (plain ones where some aren't "
                           "positive); ± is the farther end of the 95%% interval.");
-    if (metrics_gains_from_start(metric) && isfinite(metric->start) && has_energy(settings))
-        lab_analysis_note(&result->notes, arena,
-                          "Per kJ: from %.3g, the mean first value over settings.", metric->start);
+    if (has_energy(settings))
+        metrics_note_per_kj(result, metric, arena);
     if (settings->again > 0)
         lab_analysis_note(&result->notes, arena,
                           "%d run%s another study's repeat value for value (the same seed): "

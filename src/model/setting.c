@@ -72,6 +72,14 @@ struct lab_settings lab_settings_make(const struct lab_value *const *options, in
     return settings;
 }
 
+const char *lab_setting_whole(const struct lab_value *matrix, struct lab_arena *arena) {
+    LAB_AUTO(str, name);
+    for (int k = 0; matrix && matrix->type == LAB_VALUE_MAP && k < matrix->count; k++)
+        lab_str_printf(&name, "%s%s=%s", k ? ", " : "", matrix->keys[k],
+                       text_of(matrix, matrix->keys[k], arena));
+    return lab_arena_strdup(arena, name.text ? name.text : "");
+}
+
 const char *lab_setting_value(const struct lab_settings *settings, int run, int key,
                               struct lab_arena *arena) {
     const char *value = settings->values[run * settings->key_count + key];

@@ -22,6 +22,9 @@ struct lab_settings lab_settings_make(const struct lab_value *const *options, in
 
 /* "adam", "lr=0.03, optimizer=adam"; "" = nothing varies. */
 const char *lab_setting_name(const struct lab_settings *settings, int run, struct lab_arena *arena);
+/* Of a matrix with one setting, all of its keys: "max_iters=40, optimizer=adamw"; "" = none. */
+const char *lab_setting_whole(const struct lab_value *matrix, struct lab_arena *arena);
+
 /* "optimizer=adam" of one key; the value alone where that is enough. */
 const char *lab_setting_value(const struct lab_settings *settings, int run, int key,
                               struct lab_arena *arena);

@@ -219,6 +219,11 @@ static bool lacks_times(const struct lab_curve *curve) {
     return !lab_curve_has_times(curve);
 }
 
+/* In one block, a second or more after the program began. */
+static bool came_at_once(const struct lab_curve *curve) {
+    return lacks_times(curve) && curve->points[0].time_s >= 1;
+}
+
 /* Every value has a step, and one is smaller than the one before. */
 static bool goes_back(const struct lab_curve *curve) {
     bool known = curve->count > 0;
@@ -467,6 +472,12 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
                           "Not drawn over time: the program buffers its output, so that values "
                           "come in blocks. stdbuf -oL, or flush=True of Python's print, flushes "
                           "each line.");
+    else if (some_run(leading, came_at_once))
+        lab_analysis_note(
+            &result->notes, arena,
+            "Not drawn over time: all values came in one block. If the program buffers "
+            "its output, stdbuf -oL, or flush=True of Python's print, flushes each "
+            "line.");
     add_grid(result, metrics, count, leading, false,
              (struct lab_chart){.name = "curves_by_step",
                                 .title = is_by_epoch(leading) ? "Other metrics over epochs"

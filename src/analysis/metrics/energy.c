@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PER_KJ 1000.0
 
@@ -46,7 +47,41 @@ double metrics_start(const struct metrics_metric *metric) {
 }
 
 bool metrics_gains_from_start(const struct metrics_metric *metric) {
-    return metric->better == LAB_DIRECTION_LOWER || metric->differs;
+    return metric->better == LAB_DIRECTION_LOWER || (metric->differs && !metric->rate);
+}
+
+/* What was done while the energy was used. A rate alone grows with the power. */
+static double work_of(const struct lab_study_run *run, const struct metrics_metric *metric) {
+    const struct lab_result *result = run->result;
+    double iterations = result->iterations > 0 ? (double)result->iterations : 1;
+    if (metric->own && result->samples > 0)
+        return (double)result->samples;
+    if (metric->own)
+        return iterations * (run->rank_count > 0 ? run->rank_count : 1);
+    return lab_metric_name_is_evaluation(metric->name)
+               ? (double)NAN
+               : metrics_run_value(run, metric) * run->time_s * iterations;
+}
+
+const char *metrics_gain_name(const struct metrics_metric *metric, struct lab_arena *arena) {
+    size_t length = strlen(metric->unit);
+    if (metric->rate && length > 2 && strcmp(metric->unit + length - 2, "/s") == 0)
+        return lab_arena_strndup(arena, metric->unit, length - 2);
+    return lab_arena_printf(arena, "%s%s", metric->name,
+                            metric->rate                            ? " × time"
+                            : !metrics_gains_from_start(metric)     ? ""
+                            : metric->better == LAB_DIRECTION_LOWER ? " reduction"
+                                                                    : " gain");
+}
+
+void metrics_note_per_kj(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                         struct lab_arena *arena) {
+    if (metric->rate)
+        lab_analysis_note(&result->notes, arena, "Per kJ: the work of a run over its energy.");
+    else if (metrics_gains_from_start(metric) && isfinite(metric->start))
+        lab_analysis_note(&result->notes, arena,
+                          "Per kJ of the whole run: from %.3g, the mean first value over settings.",
+                          metric->start);
 }
 
 double metrics_per_kj(const struct lab_study_run *run, const void *context) {
@@ -54,7 +89,8 @@ double metrics_per_kj(const struct lab_study_run *run, const void *context) {
     if (!metric || metric->better == LAB_DIRECTION_NONE)
         return NAN;
     double value = metrics_run_value(run, metric);
-    double gain = !metrics_gains_from_start(metric)       ? value
+    double gain = metric->rate                            ? work_of(run, metric)
+                  : !metrics_gains_from_start(metric)     ? value
                   : metric->better == LAB_DIRECTION_LOWER ? metric->start - value
                                                           : value - metric->start;
     return PER_KJ * gain / metrics_energy(run);
@@ -93,10 +129,7 @@ struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,
         .value = metrics_per_kj,
         .context = objective,
         .difference = positive ? NULL : "per kJ",
-        .name = lab_arena_printf(arena, "%s %sper joule", objective->name,
-                                 !metrics_gains_from_start(objective)       ? ""
-                                 : objective->better == LAB_DIRECTION_LOWER ? "reduction "
-                                                                            : "gain ")};
+        .name = lab_arena_printf(arena, "%s per joule", metrics_gain_name(objective, arena))};
     if (best < 0 || objective->compared < 2)
         return nearest;
     claims = lab_arena_alloc(arena, (size_t)objective->compared, sizeof *claims);

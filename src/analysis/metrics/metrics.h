@@ -196,8 +196,14 @@ double metrics_energy(const struct lab_study_run *run);
 double metrics_start(const struct metrics_metric *metric);
 /* Whether gains count from there; else the value itself is the gain. */
 bool metrics_gains_from_start(const struct metrics_metric *metric);
-/* What a run gained for a kilojoule, towards what is better; `metric` may be NULL. */
+/* What a run gained for a kilojoule of all its energy, towards what is better; of a rate, its work:
+ * tokens, not tokens/s. `metric` may be NULL. */
 double metrics_per_kj(const struct lab_study_run *run, const void *metric);
+/* What that counts: "tokens", "loss reduction", "accuracy". */
+const char *metrics_gain_name(const struct metrics_metric *metric, struct lab_arena *arena);
+/* Notes what it counts from, or how work is counted. */
+void metrics_note_per_kj(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                         struct lab_arena *arena);
 /* "metrics.energy": the most gain per joule against the next, where it is certainly more than any
  * other's; else not tested. */
 struct lab_claim metrics_energy_claim(const struct metrics_metric *objective,

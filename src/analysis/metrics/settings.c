@@ -225,6 +225,15 @@ struct options { /* of runs, that settings are named by */
     int count;
 };
 
+#define ALONE_MOST 60 /* columns of a name */
+
+/* Of a matrix in which nothing varies; one with many keys is called as its runs are. */
+static const char *name_alone(const struct metrics_setting *setting, struct lab_arena *arena) {
+    const struct lab_study_run *run = setting->point.runs[0];
+    const char *whole = lab_setting_whole(matrix_of(setting->study, run, arena), arena);
+    return *whole && strlen(whole) <= ALONE_MOST ? whole : run->model;
+}
+
 /* Each by the keys that vary, also between settings that are only planned: runs may have failed. */
 static void name_settings(struct metrics_settings *settings, struct lab_arena *arena) {
     enum { PLACES = 2 }; /* of the plan: two tell what varies */
@@ -248,7 +257,7 @@ static void name_settings(struct metrics_settings *settings, struct lab_arena *a
     settings->several = names.key_count > 0;
     for (int i = 0; i < settings->count; i++)
         settings->items[i].name = names.key_count > 0 ? lab_setting_name(&names, i, arena)
-                                                      : settings->items[i].point.runs[0]->model;
+                                                      : name_alone(&settings->items[i], arena);
     for (int i = failed; i < options.count && names.key_count > 0; i++)
         add_failed(settings, lab_setting_name(&names, i, arena), arena);
 }

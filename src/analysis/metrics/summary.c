@@ -14,6 +14,7 @@
 #define MIB_OF_GIB  1024.0
 #define SERIES_MOST 8    /* settings that have a colour of their own */
 #define BARS_MOST   16   /* settings of the memory comparison */
+#define WORKER_MIB  16   /* a program's peak may be the worker's, from which it was started */
 #define IDLE_SHARE  0.05 /* of the largest: a GPU with less memory in use does nothing */
 
 /* --- of a run --- */
@@ -182,18 +183,38 @@ static const struct metrics_metric *find_rate(const struct metrics_metric *metri
     return NULL;
 }
 
+/* The rate that gpulab counted, where no program reports one: all runs' unit, or none. */
+static struct metrics_metric own_rate(const struct metrics_settings *settings) {
+    struct metrics_metric rate = {.name = "rate", .unit = "", .rate = true, .own = true};
+    for (int i = 0; i < settings->count; i++)
+        for (int r = 0; r < settings->items[i].point.count; r++) {
+            const struct lab_run *run = settings->items[i].point.runs[r]->run;
+            const char *unit = run && run->rate_unit ? run->rate_unit : "";
+            bool first = i == 0 && r == 0;
+            rate.unit = first || strcmp(unit, rate.unit) == 0 ? unit : "";
+            if (!*rate.unit || strcmp(unit, LAB_RATE_RUNS) == 0) /* the time shows that */
+                return (struct metrics_metric){.unit = ""};
+        }
+    return rate;
+}
+
 /* Two columns each: the figure for programs, its words for people. */
 struct figure {
     const char *key, *title;
     enum lab_unit unit;
     run_figure *of;
     const void *context;
+    bool bounded; /* small values are upper bounds */
 };
 
 static void add_figure(struct lab_doc_cell *cells, const struct figure *figure,
                        const struct metrics_setting *setting, struct lab_arena *arena) {
     struct lab_doc_cell cell = summarize(setting, figure->of, figure->context, arena);
     const char *text = metrics_cell_brief(&cell, figure->unit, arena);
+    if (figure->of == run_memory && figure->bounded && cell.value < WORKER_MIB) {
+        struct lab_doc_cell bound = lab_cell_figure(cell.value);
+        text = lab_arena_printf(arena, "≤ %s", metrics_cell_brief(&bound, figure->unit, arena));
+    }
     if (text && figure->of == run_balance)
         text = lab_arena_printf(arena, "%s, %s", text, grade(cell.value));
     cells[0] = cell;
@@ -237,25 +258,30 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
                                 *rate = find_rate(metrics, count);
     bool gain = objective && metrics_gains_from_start(objective),
          lower = objective && objective->better == LAB_DIRECTION_LOWER;
-    bool aligned = objective && !isnan(objective->at);
-    rate = rate == objective ? NULL : rate;
+    bool aligned = objective && !isnan(objective->at), of_workload = settings->of_workload;
+    const struct metrics_metric own = own_rate(settings);
+    rate = !rate && *own.unit ? &own : rate == objective ? NULL : rate;
     const struct figure figures[FIGURES] = {
         {"objective", objective ? metrics_title(objective, arena) : NULL, LAB_UNIT_NUMBER,
          run_metric, objective},
         {"objective_at_step",
          aligned ? lab_arena_printf(arena, "At step %.15g", objective->at) : NULL, LAB_UNIT_NUMBER,
          run_compared, aligned ? objective : NULL},
-        {"time", "Time", LAB_UNIT_TIME, run_time, NULL},
+        {"time", of_workload ? "Time per iteration" : "Time", LAB_UNIT_TIME, run_time, NULL},
         {"rate",
          !rate         ? NULL
          : *rate->unit ? rate->unit
                        : rate->name,
          LAB_UNIT_NUMBER, run_metric, rate},
         {"peak_memory_mib", settings->of_gpu ? "Peak memory per GPU" : "Peak memory",
-         LAB_UNIT_MEBIBYTES, run_memory, &settings->of_gpu},
-        {"energy_j", "Energy", LAB_UNIT_JOULES, run_energy, NULL},
+         LAB_UNIT_MEBIBYTES, run_memory, &settings->of_gpu,
+         .bounded = !settings->of_gpu && !of_workload},
+        {"energy_j", of_workload ? "Energy of the run" : "Energy", LAB_UNIT_JOULES, run_energy,
+         NULL},
         {"objective_per_kj",
-         !gain   ? "Per kJ"
+         objective && objective->rate
+             ? lab_arena_printf(arena, "%s per kJ", metrics_gain_name(objective, arena))
+         : !gain ? "Per kJ"
          : lower ? "Reduction per kJ"
                  : "Gain per kJ",
          LAB_UNIT_NUMBER, metrics_per_kj, objective},

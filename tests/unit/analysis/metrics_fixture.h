@@ -64,3 +64,15 @@ static inline void analyse(struct given *g) {
     if (lab_analysis_run(analysis, NULL, &input, &g->study.arena, &g->result, &err) < 0)
         fail_msg("%s", err.text);
 }
+
+/* Of the first part's table of that key; NULL = no column has that title. */
+static inline const struct lab_doc_cell *cell(const struct given *g, const char *table, int row,
+                                              const char *title) {
+    const struct lab_analysis_part *part = &g->result.parts[0];
+    for (int t = 0; t < part->table_count; t++)
+        for (int c = 0; c < part->tables[t].column_count; c++)
+            if (lab_str_equal(part->tables[t].key, table) &&
+                lab_str_equal(part->tables[t].columns[c].title, title))
+                return &part->tables[t].cells[row * part->tables[t].column_count + c];
+    return NULL;
+}
