@@ -44,7 +44,9 @@ static bool read_table(struct lab_study_file *file, uint64_t machine_identity, b
                        struct lab_study_table *ret_table) {
     bool simulated = lab_machine_json_is_simulated(file->study.machine, file->arena);
     bool fits = simulated ? newest : file->study.machine_identity == machine_identity;
-    return fits && lab_study_file_table(file, LAB_STUDY_WITH_ITERATIONS, ret_table, NULL) == 0 &&
+    return fits &&
+           lab_study_file_table(file, LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_CURVES, ret_table,
+                                NULL) == 0 &&
            (newest || !ret_table->simulated);
 }
 

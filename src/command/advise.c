@@ -9,6 +9,7 @@
 #include "advise/advise.h"
 #include "advise/advise_studies.h"
 #include "advise/advise_training.h"
+#include "analysis/analysis.h"
 #include "base/list.h"
 #include "device/device.h"
 #include "load/studies.h"
@@ -122,8 +123,9 @@ static void narrow(struct lab_study_table *table, const struct wanted *wanted) {
 
 static int read_named(const struct lab_command_call *call, const struct wanted *wanted,
                       struct lab_advise_studies *studies, struct lab_err *err) {
-    return lab_studies_read(wanted->studies, wanted->study_count, LAB_STUDY_WITH_ITERATIONS,
-                            call->arena, &studies->tables, &studies->count, err);
+    return lab_studies_read(wanted->studies, wanted->study_count,
+                            LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_CURVES, call->arena,
+                            &studies->tables, &studies->count, err);
 }
 
 /* --- advice --- */
@@ -270,16 +272,35 @@ static struct other_question ask_mitigations(const struct lab_study_table *table
         lab_run_command(words, arena)};
 }
 
+/* Of programs, and of a matrix over a workload: the setting to use, as its report has it. */
+static struct other_question advise_setting(const struct lab_study_table *table,
+                                            struct lab_arena *arena) {
+    const struct lab_analysis *metrics = lab_analysis_find("metrics", NULL);
+    struct lab_analysis_input input = {.studies = table, .study_count = 1};
+    struct lab_analysis_result result;
+    if (!metrics || metrics->interest(table) == 0 ||
+        lab_analysis_run(metrics, NULL, &input, arena, &result, NULL) < 0)
+        return (struct other_question){0};
+    const char *action = result.action ? result.action : "Nothing is advised";
+    return (struct other_question){lab_str_starts(result.answer, action)
+                                       ? result.answer
+                                       : lab_arena_printf(arena, "%s. %s", action, result.answer),
+                                   "Its command", result.command};
+}
+
 /* Of a study that has been run; an answer of NULL = none. */
 static struct other_question find_other(const struct lab_advise_studies *studies,
                                         struct lab_arena *arena) {
     for (int i = 0; i < studies->count; i++)
         if (studies->tables[i].run_count > 0 &&
-            studies->tables[i].failed_count < studies->tables[i].planned_count)
-            return lab_study_trains(&studies->tables[i]) ? ask_devices(&studies->tables[i], arena)
-                   : lab_study_has_phases(&studies->tables[i])
-                       ? ask_mitigations(&studies->tables[i], arena)
-                       : (struct other_question){0};
+            studies->tables[i].failed_count < studies->tables[i].planned_count) {
+            const struct lab_study_table *table = &studies->tables[i];
+            struct other_question setting = advise_setting(table, arena);
+            return setting.answer                ? setting
+                   : lab_study_trains(table)     ? ask_devices(table, arena)
+                   : lab_study_has_phases(table) ? ask_mitigations(table, arena)
+                                                 : (struct other_question){0};
+        }
     return (struct other_question){0};
 }
 
@@ -290,7 +311,7 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
     bool simulated = false;
     struct other_question other = find_other(studies, call->arena);
     const char *command =
-        named || other.command ? other.command : study_to_run(call, machine, wanted);
+        named || other.answer ? other.command : study_to_run(call, machine, wanted);
     for (int i = 0; i < studies->count && !study; i++)
         if (studies->tables[i].run_count > 0) {
             study = lab_study_view_shorten(studies->tables[i].folder, call->arena);

@@ -51,6 +51,9 @@ first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
 expect_out '^lr=25: 50.0% lower loss than lr=50'
 grep -Fq "$work/train 25 \${SEED:-0}" "$folder/report/report.md" || fail "$what: no line to paste"
+run advise --study "$folder"
+expect_out '^Use lr=25 .*lr=25: 50.0% lower'
+expect_out "^  $work/train 25 .*SEED"
 run analyze metrics "$first" "$folder" objective=LOSS
 expect_status 0
 expect_out '^lr=25: [0-9.]+% lower loss than lr=50 .*2 runs each' # one plan: its runs are pooled, but for
