@@ -19,8 +19,8 @@
     /* how a process ended */                                                                      \
     ROW(PROGRAM_KILLED, "program_killed",                                                          \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.", NULL)   \
-    ROW(PROGRAM_FAILED, "program_failed", "The end of its logs/<run>{rank}.stderr says why.",      \
-        NULL)                                                                                      \
+    ROW(PROGRAM_FAILED, "program_failed",                                                          \
+        "The end of its logs/<run>{rank}.stderr, or of .stdout if that is empty, says why.", NULL) \
     ROW(WORKER_KILLED, "worker_killed",                                                            \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows. It "      \
         "takes less with {less}.",                                                                 \

@@ -175,7 +175,7 @@ static void print_change(const struct lab_console *console, const struct lab_stu
             LAB_AUTO(str, reported);
             lab_report_add_program(&view->report.programs[i], &reported);
             if (reported.length)
-                lab_str_printf(&line, "; %s", reported.text);
+                lab_str_printf(&line, "; %s: %s", view->report.programs[i].name, reported.text);
         }
         if (view->report.running && !isnan(view->report.left_s)) {
             lab_str_add(&line, "; about ");

@@ -46,6 +46,25 @@ const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
     return lab_arena_strdup(arena, path);
 }
 
+/* The folder that a study in <output_dir>/<name>/<date>/<time> was run from. NULL = from here, or
+ * its output_dir is no part of its path: absolute, or moved. */
+static const char *start_folder(const char *path, const char *output_dir, struct lab_arena *arena) {
+    char here[4096], *end = NULL;
+    char *root = lab_arena_strdup(arena, path);
+    for (int i = 0; i < 3; i++) {
+        end = strrchr(root, '/');
+        if (!end)
+            return NULL;
+        *end = '\0';
+    }
+    size_t length = strlen(output_dir);
+    if (*output_dir == '/' || !length || end - root <= (ptrdiff_t)length ||
+        end[-(ptrdiff_t)length - 1] != '/' || !lab_str_ends(root, output_dir))
+        return NULL;
+    end[-(ptrdiff_t)length - 1] = '\0';
+    return getcwd(here, sizeof here) && strcmp(here, root) == 0 ? NULL : root;
+}
+
 /* --- how it stands --- */
 
 static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
@@ -57,6 +76,8 @@ static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
     const struct lab_value *experiment = lab_value_get(config, "experiment");
     int64_t workers = lab_value_get_int(experiment, "max_workers", 0);
     view->report.objective = lab_value_get_text(experiment, "objective", NULL);
+    view->report.start_folder =
+        start_folder(view->path, lab_value_get_text(config, "output_dir", ""), arena);
     if (workers > 1 && workers <= 100000)
         view->max_workers = (int)workers;
 }

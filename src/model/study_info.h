@@ -19,6 +19,7 @@ struct lab_study_info {
     const char *title;         /* "my_sweep (numa_study)", where the user named it; else NULL */
     const char *folder;        /* as the user would write it */
     const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
+    const char *start_folder;  /* where that has to be typed; NULL = here, or anywhere */
     const char *machine;       /* one line */
     const char *names;         /* what numbers in its models' names are, sentences; "" = nothing */
     int gpu_count, node_count; /* of the machine; 0 = unknown */

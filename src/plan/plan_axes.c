@@ -213,6 +213,8 @@ static int add_path(const struct reader *r, struct plan_product *product, int fi
                     const struct lab_value *entry) {
     const char *path = entry->string;
     struct lab_value *value = lookup(r->job->experiment, path);
+    if (!value && lab_str_equal(path, PLAN_MATRIX)) /* ~experiment.matrix: one setting */
+        return 0;
     if (!value)
         return refuse_path(r, entry, path);
     if (plan_is_others_setting(r->job, path, value))

@@ -56,6 +56,8 @@ bool lab_report_hint(enum lab_hint_id id, const char *options, const char *error
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, less);
     const struct lab_hint *hint = lab_hint(id);
+    if (id == LAB_HINT_PROGRAM_FAILED && error && lab_str_ends(error, "without output"))
+        return false; /* no log says anything */
     const struct lab_value *keys = parse(options, &arena);
     size_t before = out->length;
     add_less(keys, &less);

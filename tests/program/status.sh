@@ -65,7 +65,7 @@ expect_status 0
 expect_out '^quick_test: 3 points × 1 repeat = 3 runs, about [0-9]+ (s|min)$'
 run estimate quick_test device=cpu experiment.duration=2min experiment.cooldown=10s --json
 expect_status 0
-json 'd["estimates"][0]["left_s"] == 3 * 120 + 2 * 10'
+json '0 < d["estimates"][0]["left_s"] - (3 * 120 + 2 * 10) < 20' # the report's time
 json 'd["estimates"][0]["most_s"] == 3 * 2 * 300 + 2 * 10'
 json 'd["estimates"][0]["disk_bytes"] > 50000'
 json 'all(r["basis"] == "duration" for r in d["estimates"][0]["runs"])'
@@ -96,4 +96,14 @@ PY
     [ -z "$(ls tmp)" ] || fail "estimate, SIG$signal: leaves $(ls tmp)"
 done
 [ ! -e outputs ] || fail "an estimate leaves files"
+
+# --- a line that goes on from another folder; without a matrix there is one setting ---
+mkdir else
+run run test_matrix 'experiment.command="false"' '~experiment.matrix' device=cpu output_dir=gone \
+    experiment.max_retries=0 --no-report -q
+run status gone/test_matrix/*/*
+expect_out '^  Resume +gpulab run test_matrix'
+cd else || exit 1
+run status ../gone/test_matrix/*/*
+expect_out "^  Resume +cd $work && gpulab run test_matrix"
 finish

@@ -454,15 +454,17 @@ static void add_run(struct making *making, bool advised) {
         page_repeat_make(making->page, making->digest, resumes, making->arena);
     if (resumes && !more.text) {
         bool mended = making->digest->failures.count > 0;
-        add(making, (struct page_action){.kind = PAGE_RESUME,
-                                         .text = busy     ? PAGE_QUIET ". Then finish the study"
-                                                 : mended ? "Then finish the study"
-                                                          : "Finish the study",
-                                         .command = command});
+        add(making, (struct page_action){
+                        .kind = PAGE_RESUME,
+                        .text = busy     ? PAGE_QUIET ". Then finish the study"
+                                : mended ? "Then finish the study"
+                                         : "Finish the study",
+                        .command = study_resume_command(making->digest->study, making->arena)});
     } else if (!resumes && repeat.length) {
         add_again(making,
-                  busy ? PAGE_QUIET ". For a verdict, 5 runs per point"
-                       : "For a verdict, 5 runs per point",
+                  lab_arena_printf(making->arena, "%sFor a verdict, 5 runs per point%s",
+                                   busy ? PAGE_QUIET ". " : "",
+                                   study_lacks_seed(making->digest->study) ? STUDY_SEED : ""),
                   repeat.text);
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);

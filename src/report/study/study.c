@@ -233,7 +233,8 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     study_add_next(digest, &next);
     if (!next.length || !digest->study->command || !*digest->study->command)
         return;
-    lab_doc_line_whole(doc, "Resume", "%s", digest->study->command);
+    lab_doc_line_whole(doc, "Resume", "%s",
+                       study_resume_command(digest->study, lab_doc_arena(doc)));
     lab_doc_line(doc, "", "%s", next.text);
 }
 

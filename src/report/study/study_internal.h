@@ -138,6 +138,11 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
 void study_add_counts(const struct lab_study_info *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
                       struct lab_str *out);
+/* The command that goes on with the study, from any folder. */
+const char *study_resume_command(const struct lab_study_info *study, struct lab_arena *arena);
+/* Whether its program has no {repeat}: with a fixed seed, repeats are copies. */
+bool study_lacks_seed(const struct lab_study_info *study);
+#define STUDY_SEED ", with {repeat} in the command as its seed"
 /* The command that runs each point often enough for a verdict; nothing where the study did, or goes
  * on, or has nothing to compare. `keys` as below. */
 void study_add_verdict_command(const struct study_digest *digest, const char *keys,

@@ -278,12 +278,13 @@ static void add_next_steps(struct lab_doc *doc, const struct study_digest *diges
     begin(doc, digest, "Next");
     if (next.length && study->command && *study->command) {
         lab_doc_text(doc, LAB_DOC_PLAIN, "This %s:", next.text);
-        lab_doc_code(doc, NULL, study->command);
+        lab_doc_code(doc, NULL, study_resume_command(study, arena));
     }
     LAB_AUTO(str, command);
     study_add_verdict_command(digest, NULL, &command);
     if (command.length) {
-        lab_doc_text(doc, LAB_DOC_PLAIN, "For a verdict, 5 runs per point:");
+        lab_doc_text(doc, LAB_DOC_PLAIN, "For a verdict, 5 runs per point%s:",
+                     study_lacks_seed(study) ? STUDY_SEED : "");
         lab_doc_code(doc, NULL, command.text);
     }
     if (study->running) {

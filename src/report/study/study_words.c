@@ -462,6 +462,21 @@ void study_add_repeat_command(const struct lab_study_info *study, int repeat, co
     lab_str_add(out, changed.text);
 }
 
+const char *study_resume_command(const struct lab_study_info *study, struct lab_arena *arena) {
+    LAB_AUTO(str, line);
+    if (!study->start_folder)
+        return study->command;
+    lab_str_add(&line, "cd ");
+    lab_str_add_shell(&line, study->start_folder);
+    lab_str_printf(&line, " && %s", study->command);
+    return lab_arena_strdup(arena, line.text);
+}
+
+bool study_lacks_seed(const struct lab_study_info *study) {
+    const char *options = study->run_count > 0 ? study->runs[0].options : NULL;
+    return options && strstr(options, "\"command\"") && !strstr(options, "{repeat}");
+}
+
 void study_add_verdict_command(const struct study_digest *digest, const char *keys,
                                struct lab_str *out) {
     const struct lab_study_info *study = digest->study;

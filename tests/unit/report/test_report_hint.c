@@ -1,5 +1,6 @@
 /* Hints by id: what to change, by the keys that the run's workload has. Which error has which hint
  * is tested where the errors are made. */
+#include "report/study/study_internal.h"
 #include "study_fixture.h"
 #include "test.h"
 
@@ -51,6 +52,19 @@ LAB_TEST(the_failed_ranks_log_is_named) {
         LAB_AUTO(str, hint);
         assert_true(lab_report_hint(LAB_HINT_PROGRAM_FAILED, NULL, cases[i][0], &hint));
         assert_contains(hint.text, cases[i][1]);
+    }
+    LAB_AUTO(str, none); /* where no log has a line, none is named */
+    assert_false(lab_report_hint(LAB_HINT_PROGRAM_FAILED, NULL,
+                                 "the program ended with status 1 without output", &none));
+}
+
+/* Repeats of a program with a fixed seed are copies: the advice to repeat says so first. */
+LAB_TEST(a_command_without_a_seed_is_known) {
+    static const char *const options[] = {OTHER, VIT, "{\"command\": \"t --seed {repeat}\"}"};
+    for (int i = 0; i < 3; i++) {
+        struct lab_run run = {.options = options[i]};
+        struct lab_study_info study = {.runs = &run, .run_count = 1};
+        assert_int_equal(study_lacks_seed(&study), i == 0);
     }
 }
 
