@@ -31,6 +31,7 @@ static void keep(struct track_journal *journal, int64_t run, const struct track_
     journal->next[run] = about_to ? *position : (struct track_position){0};
 }
 
+/* One with fewer fields is none: strtoll would go on in the next line. */
 static void read_line(struct track_journal *journal, const char *line) {
     int64_t fields[FIELDS] = {0};
     char *end = NULL;
@@ -38,8 +39,13 @@ static void read_line(struct track_journal *journal, const char *line) {
     line += about_to ? strlen(ABOUT_TO) : 0;
     for (int i = 0; i < FIELDS; i++, line = end) {
         fields[i] = strtoll(line, &end, 10);
-        if (i < FIELDS_LEAST && (end == line || fields[i] < 0))
+        bool missing = end == line || memchr(line, '\n', (size_t)(end - line));
+        if (i < FIELDS_LEAST && (missing || fields[i] < 0))
             return;
+        if (missing) {
+            fields[i] = 0;
+            break;
+        }
     }
     struct track_position position = {fields[1], fields[2], fields[3], fields[4], fields[5],
                                       fields[6], fields[7], fields[8], fields[9], fields[10]};
@@ -58,6 +64,9 @@ static int64_t read_journal(struct track_journal *journal, const char *path,
     while (whole > 0 && text[whole - 1] != '\n')
         whole--;
     text[whole] = '\0';
+    for (char *zero;
+         (zero = memchr(text, '\0', whole));) /* of a block that never reached the disk */
+        *zero = '?';
     if (whole > 0 && !lab_str_starts(text, HEADER))
         return lab_err_set(err, LAB_ERR_USER,
                            "%s isn't a journal of this version: remove it to send everything again",
