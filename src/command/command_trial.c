@@ -96,7 +96,8 @@ int lab_trial_study_run(struct lab_trial_study *trial, const struct lab_plan *pl
         .words = trial->call->words,
         .overrides = trial->call->words,
         .command = lab_arena_printf(arena, "gpulab %s", trial->call->command->name),
-        .machine_json = "{}\n"};
+        .machine_json = "{}\n",
+        .passing = true};
     struct lab_study_listener listener = {on_stop, on_event, on_wait, trial};
     struct lab_runner_outcome outcome = {0};
     trial->done = 0;

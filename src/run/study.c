@@ -280,7 +280,8 @@ static int fill_new(struct lab_study *study, const struct lab_study_request *req
     study->store = NULL;
     if (lab_folder_publish(&study->folder, err) < 0)
         return -1;
-    lab_folder_register(study->folder.path);
+    if (!request->passing)
+        lab_folder_register(study->folder.path);
     return lab_store_open(file_of(study, "study.db", arena), LAB_STORE_WRITE, &study->store, err);
 }
 

@@ -25,6 +25,7 @@ struct lab_study_request {
     const char *const *overrides; /* those of them that are overrides */
     const char *command;          /* the line itself, for whoever finds the folder held */
     const char *machine_json;     /* the content of machine.json */
+    bool passing;                 /* it is removed at its end: no list of studies has it */
 };
 
 struct lab_results_metrics; /* store/study/results.h */
