@@ -448,7 +448,7 @@ double lab_history_device_step_s(const struct lab_history *history, const struct
 static double left_by_progress(const struct lab_run *run, const struct lab_run_progress *progress,
                                int64_t now_ns) {
     if (!progress || !lab_str_equal(progress->phase, "measuring") || progress->total <= 0 ||
-        progress->done <= 0 || progress->done > progress->total ||
+        progress->done > progress->total ||
         (double)progress->done < OWN_PROGRESS * (double)progress->total)
         return NAN;
     double spent_s = NS_TO_S(progress->time_ns - run->start_ns);

@@ -123,10 +123,10 @@ void lab_process_signal(const struct lab_process *process, int signal) {
     }
 }
 
-static bool holds(const char *environment, ssize_t length, const char *variable, bool beginning) {
+static bool holds(const char *environment, size_t length, const char *variable, bool beginning) {
     size_t wanted = strlen(variable) + !beginning;
     bool found = false;
-    const char *at = environment, *end = environment + (length > 0 ? length : 0);
+    const char *at = environment, *end = environment + length;
     while (!found && (size_t)(end - at) >= wanted) {
         found = memcmp(at, variable, wanted) == 0;
         const char *zero = memchr(at, '\0', (size_t)(end - at));
@@ -157,5 +157,5 @@ size_t lab_process_environment(pid_t pid, char **ret_text) {
 bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
     LAB_AUTO_FREE char *environment = NULL;
     size_t length = lab_process_environment(pid, &environment);
-    return length > 0 && holds(environment, (ssize_t)length, variable, beginning);
+    return length > 0 && holds(environment, length, variable, beginning);
 }
