@@ -37,6 +37,11 @@ LAB_TEST(a_new_folder_is_hidden_until_it_is_published) {
     assert_true(exists(lab_arena_printf(&arena, "%s/logs", folder.path)));
     assert_false(exists(folder.place));
     assert_true(lab_str_starts(folder.place, in_study("20")));
+    struct stat info;
+    mode_t masked = umask(0);
+    umask(masked);
+    assert_int_equal(stat(in_study(""), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0777 & ~masked);
 
     const char *hidden = lab_arena_strdup(&arena, folder.path);
     assert_works(lab_folder_publish(&folder, &err));

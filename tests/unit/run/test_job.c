@@ -180,6 +180,24 @@ LAB_TEST(ranks_are_checked_one_by_one) {
            "rank 1: index 1 must be above 1");
     refuse("ranks", "[{\"index\":0,\"gpu_id\":0,\"device\":\"\",\"numa_node\":0}]",
            "rank 0: 'device' is empty");
+    static const struct {
+        const char *more, *message;
+    } cases[] = {
+        {"\"cpus\":7", "rank 0: 'cpus' must be a list"},
+        {"\"cpus\":[\"1\"]", "rank 0: 'cpus' must be rising numbers below"},
+        {"\"cpus\":[-1]", "rank 0: 'cpus' must be rising numbers below"},
+        {"\"cpus\":[1,1]", "rank 0: 'cpus' must be rising numbers below"},
+        {"\"cpus\":[2,3,1]", "rank 0: 'cpus' must be rising numbers below"},
+        {"\"cpus\":[8192]", "rank 0: 'cpus' must be rising numbers below 8192"},
+        {"\"cpus\":[0,8191],\"choices\":7", "rank 0: 'choices' must be a list"},
+        {"\"choices\":[]", "rank 0: 'choices' has 0, possible is 1 to"},
+        {"\"choices\":[7]", "rank 0: choice 0: must be a map"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse(
+            "ranks",
+            lab_arena_printf(&test_arena, "[" RANK("0", ",\"numa_node\":0,%s") "]", cases[i].more),
+            cases[i].message);
 }
 
 LAB_TEST(a_job_says_how_much_to_measure) {
