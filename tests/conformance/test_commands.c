@@ -26,6 +26,37 @@ LAB_TEST(every_command_is_described) {
     }
 }
 
+LAB_TEST(first_words_complete) {
+    static const struct {
+        const char *command, *word;
+    } cases[] = {{"analyze", "numa"},
+                 {"bench", "vit"},
+                 {"cache", "import"},
+                 {"campaign", "pack"},
+                 {"compare", "numa_study"},
+                 {"completion", "zsh"},
+                 {"estimate", "quick_test"},
+                 {"help", "version"},
+                 {"metrics", "reread"},
+                 {"run", "train_scaling"},
+                 {"show", "quick_test"},
+                 {"track-test", "wandb"},
+                 {"tune", "gemm"}};
+    LAB_AUTO(arena, arena);
+    size_t found = 0;
+    for (int i = 0; lab_commands[i]; i++) {
+        const struct lab_command *command = lab_commands[i];
+        for (size_t c = 0; command->complete && c < sizeof cases / sizeof *cases; c++)
+            if (strcmp(command->name, cases[c].command) == 0) {
+                const char *const *words = command->complete(&arena);
+                assert_non_null(words);
+                assert_true(lab_str_find(cases[c].word, words) >= 0);
+                found++;
+            }
+    }
+    assert_int_equal(found, sizeof cases / sizeof *cases);
+}
+
 static void check_rows(const struct lab_option *rows, size_t size) {
     for (; rows && rows->name; rows++) {
         assert_true(rows->help && *rows->help);
