@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < journal.count; i++)
         require(journal.items[i].attempt >= 0 && journal.items[i].bytes >= 0 &&
                 journal.items[i].sample_ns >= 0);
-    require(track_journal_note(&journal, 2, &noted, &err) == 0);
+    require(track_journal_note(&journal, 2, &noted, false, &err) == 0);
     track_journal_close(&journal);
     struct track_journal again;
     require(track_journal_open(folder, "fuzz", RUNS, true, &arena, &again, &busy, &err) == 0);
