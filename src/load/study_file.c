@@ -41,6 +41,11 @@ const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *ar
                : run->id;
 }
 
+static struct lab_curve_point *copy_points(struct lab_study_file *file,
+                                           const struct lab_curve_point *points, int count) {
+    return count ? lab_arena_copy(file->arena, points, (size_t)count, sizeof *points) : NULL;
+}
+
 static int read_metrics(struct lab_study_file *file, const struct lab_run *run, bool curves,
                         struct lab_study_metric **ret_metrics, int *ret_count,
                         struct lab_err *err) {
@@ -55,12 +60,12 @@ static int read_metrics(struct lab_study_file *file, const struct lab_run *run, 
             (struct lab_study_metric){lab_arena_strdup(file->arena, all.items[i].name),
                                       lab_arena_strdup(file->arena, all.items[i].unit),
                                       all.items[i].rank, curve->last, *curve};
-        (*ret_metrics)[i].curve.points = NULL;
-        if (curves)
-            (*ret_metrics)[i].curve.points = lab_arena_copy(
-                file->arena, curve->points, (size_t)curve->count, sizeof *curve->points);
-        else
-            (*ret_metrics)[i].curve.count = 0;
+        struct lab_curve *copy = &(*ret_metrics)[i].curve;
+        copy->points = copy_points(file, curve->points, curves ? curve->count : 0);
+        copy->by_step.points =
+            copy_points(file, curve->by_step.points, curves ? curve->by_step.count : 0);
+        if (!curves)
+            copy->count = copy->by_step.count = 0;
     }
     *ret_count = all.count;
     return 0;

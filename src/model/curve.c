@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 #include <strings.h>
 
 static struct lab_curve_point merge(const struct lab_curve_point *a,
@@ -23,21 +24,70 @@ static struct lab_curve_point merge(const struct lab_curve_point *a,
     };
 }
 
-static void halve(struct lab_curve *curve, struct lab_curve_point *points) {
-    const struct lab_curve_point *from = points;
-    for (int i = 0; i < curve->count / 2; i++, from += 2)
-        points[i] = merge(from, from + 1);
-    curve->count /= 2;
-    curve->share *= 2;
+static void halve(struct lab_curve_line *line) {
+    const struct lab_curve_point *from = line->points;
+    for (int i = 0; i < line->count / 2; i++, from += 2)
+        line->points[i] = merge(from, from + 1);
+    line->count /= 2;
+    line->share *= 2;
 }
 
-static struct lab_curve_point *begin(struct lab_curve *curve, struct lab_arena *arena) {
+static void add_point(struct lab_curve_line *line, const struct lab_curve_point *point) {
+    int last = line->count - 1;
+    if (last >= 0 && line->points[last].count < line->share) {
+        line->points[last] = merge(&line->points[last], point);
+        return;
+    }
+    if (line->count == LAB_CURVE_POINTS)
+        halve(line);
+    line->points[line->count++] = *point;
+}
+
+/* The last value of the line gives way to another at its step; its extremes stay. */
+static void replace_last(struct lab_curve_line *line, const struct lab_curve *curve,
+                         const struct lab_curve_point *other) {
+    struct lab_curve_point *last = &line->points[line->count - 1];
+    bool was_finite = isfinite(curve->last);
+    double count = (double)last->count, finite = (double)last->finite;
+    double sum = (finite > 0 ? last->value * finite : 0) - (was_finite ? curve->last : 0) +
+                 (other->finite ? other->value : 0);
+    last->finite += other->finite - was_finite;
+    last->value = last->count == 1   ? other->value
+                  : last->finite > 0 ? sum / (double)last->finite
+                                     : (double)NAN;
+    last->time_s += (other->time_s - curve->last_time_s) / count;
+    last->low = fmin(last->low, other->low);
+    last->high = fmax(last->high, other->high);
+}
+
+/* Most curves need no line of their own over steps. */
+static void add_by_step(struct lab_curve *curve, const struct lab_curve_point *point, bool again,
+                        struct lab_arena *arena) {
+    struct lab_curve_line *line = &curve->by_step;
+    if (again && !line->points) {
+        *line =
+            (struct lab_curve_line){lab_arena_alloc(arena, LAB_CURVE_POINTS, sizeof *line->points),
+                                    curve->count, curve->share};
+        memcpy(line->points, curve->points, (size_t)curve->count * sizeof *line->points);
+    }
+    if (again)
+        replace_last(line, curve, point);
+    else if (line->points)
+        add_point(line, point);
+}
+
+struct lab_curve_line lab_curve_line(const struct lab_curve *curve, bool over_time) {
+    return over_time || !curve->by_step.points
+               ? (struct lab_curve_line){curve->points, curve->count, curve->share}
+               : curve->by_step;
+}
+
+static void begin(struct lab_curve *curve, struct lab_arena *arena) {
     curve->points = lab_arena_alloc(arena, LAB_CURVE_POINTS, sizeof *curve->points);
     curve->share = 1;
     curve->first = curve->least = curve->most = NAN;
     curve->step_least = curve->step_most = curve->last_step = NAN;
     curve->stepped = true;
-    return curve->points;
 }
 
 static void add_finite(struct lab_curve *curve, double step, double value) {
@@ -65,9 +115,8 @@ static double count_on(struct lab_curve *curve, double step) {
 
 void lab_curve_add(struct lab_curve *curve, double step, double time_s, double value,
                    struct lab_arena *arena) {
-    struct lab_curve_point *points = curve->points;
-    if (!points)
-        points = begin(curve, arena);
+    if (!curve->points)
+        begin(curve, arena);
     bool finite = isfinite(value);
     double kept = finite ? value : (double)NAN;
     double before = curve->last_step + curve->step_before, counted = count_on(curve, step);
@@ -75,25 +124,21 @@ void lab_curve_add(struct lab_curve *curve, double step, double time_s, double v
     curve->arrivals += curve->values == 0 || time_s != curve->last_time_s;
     if (finite)
         add_finite(curve, step, value);
+    struct lab_curve_point point = {counted, time_s, kept, kept, kept, 1, finite};
+    struct lab_curve_line line = lab_curve_line(curve, true);
+    add_by_step(curve, &point, counted == before, arena);
+    add_point(&line, &point);
+    curve->count = line.count;
+    curve->share = line.share;
     curve->values++;
     curve->last = value;
     curve->last_step = step;
     curve->last_time_s = time_s;
-    struct lab_curve_point point = {counted, time_s, kept, kept, kept, 1, finite};
-    int last = curve->count - 1;
-    if (last >= 0 && points[last].count < curve->share) {
-        points[last] = merge(&points[last], &point);
-        return;
-    }
-    if (curve->count == LAB_CURVE_POINTS)
-        halve(curve, points);
-    points[curve->count++] = point;
 }
 
 bool lab_curve_has_times(const struct lab_curve *curve) {
-    enum { VALUES_LEAST = 8, PER_ARRIVAL = 4, ARRIVALS_ENOUGH = 32 };
-    return curve->values < VALUES_LEAST || curve->arrivals * PER_ARRIVAL > curve->values ||
-           curve->arrivals >= ARRIVALS_ENOUGH;
+    enum { PER_ARRIVAL = 4, ARRIVALS_ENOUGH = 32 };
+    return curve->arrivals * PER_ARRIVAL > curve->values || curve->arrivals >= ARRIVALS_ENOUGH;
 }
 
 bool lab_curve_is_buffered(const struct lab_curve *curve) {
@@ -102,24 +147,29 @@ bool lab_curve_is_buffered(const struct lab_curve *curve) {
            curve->last_time_s - curve->points[0].time_s >= pause_s * (double)(curve->arrivals - 1);
 }
 
+static double place_of(const struct lab_curve_point *point, bool over_time) {
+    return isnan(point->value) ? (double)NAN : over_time ? point->time_s : point->step;
+}
+
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x) {
-    const struct lab_curve_point *before = NULL;
-    for (int i = 0; i < curve->count; i++) {
-        const struct lab_curve_point *point = &curve->points[i];
-        double at = over_time ? point->time_s : point->step;
-        if (isnan(point->value) || isnan(at))
-            continue;
-        if (at >= x) {
-            double from = before ? (over_time ? before->time_s : before->step) : at;
-            if (at == x)
-                return point->value;
-            return before
-                       ? before->value + (point->value - before->value) * (x - from) / (at - from)
-                       : (double)NAN;
-        }
-        before = point;
+    struct lab_curve_line line = lab_curve_line(curve, over_time);
+    const struct lab_curve_point *before = NULL, *after = NULL;
+    for (int i = 0; i < line.count; i++) {
+        double at = place_of(&line.points[i], over_time);
+        if (after && !isnan(at) && at != place_of(after, over_time))
+            break;
+        if (at >= x)
+            after = &line.points[i];
+        else if (at < x)
+            before = &line.points[i];
     }
-    return NAN;
+    double until = after ? place_of(after, over_time) : (double)NAN;
+    if (!after || (!before && until != x))
+        return NAN;
+    double from = before ? place_of(before, over_time) : until;
+    return !before || until == x
+               ? after->value
+               : before->value + (after->value - before->value) * (x - from) / (until - from);
 }
 
 bool lab_curve_is_epoch_axis(const char *name, const struct lab_curve *curve) {

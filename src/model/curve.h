@@ -21,10 +21,18 @@ struct lab_curve_point {
     int64_t finite; /* of those */
 };
 
+struct lab_curve_line {
+    struct lab_curve_point *points;
+    int count;
+    int64_t share; /* values of a point that is full */
+};
+
 struct lab_curve { /* {0} = empty */
     struct lab_curve_point *points;
     int count;
     int64_t share; /* values of a point that is full */
+    /* The same with one value for each step, the last; {0} = no step has several. */
+    struct lab_curve_line by_step;
     /* over all values, none rounded by thinning; NaN = none was finite */
     double first, least, most, sum;
     int64_t values, finite;
@@ -48,7 +56,11 @@ bool lab_curve_has_times(const struct lab_curve *curve);
  * as well, but no pauses between; how long it took before the first value says nothing. */
 bool lab_curve_is_buffered(const struct lab_curve *curve);
 
-/* Between its points; NaN before the first and after the last. `over_time`: x is time_s. */
+/* Its points over time, or over steps. */
+struct lab_curve_line lab_curve_line(const struct lab_curve *curve, bool over_time);
+
+/* Between its points; of several at one place the last. NaN before the first and after the last.
+ * `over_time`: x is time_s. */
 double lab_curve_at(const struct lab_curve *curve, bool over_time, double x);
 
 /* Whether the metric of that name is the run's epochs, and they are its steps: it counts no others

@@ -43,12 +43,12 @@ struct shape {
 static struct shape shape_of(const struct lab_curve *curve, bool by_epoch) {
     struct shape shape = {.curve = curve, .over_time = !curve->stepped, .low = NAN, .high = NAN};
     shape.axis = shape.over_time ? "time" : by_epoch ? "epoch" : "step";
-    for (int i = 0; i < curve->count; i++) {
-        shape.low = fmin(shape.low, curve->points[i].value); /* fmin passes NaN over */
-        shape.high = fmax(shape.high, curve->points[i].value);
+    struct lab_curve_line line = lab_curve_line(curve, shape.over_time);
+    for (int i = 0; i < line.count; i++) {
+        shape.low = fmin(shape.low, line.points[i].value); /* fmin passes NaN over */
+        shape.high = fmax(shape.high, line.points[i].value);
     }
-    const struct lab_curve_point *first = &curve->points[0],
-                                 *last = &curve->points[curve->count - 1];
+    const struct lab_curve_point *first = &line.points[0], *last = &line.points[line.count - 1];
     shape.from = shape.over_time ? first->time_s : first->step;
     shape.until = shape.over_time ? last->time_s : last->step;
     shape.log = shape.low > 0 && shape.high > WIDE * shape.low;

@@ -121,11 +121,11 @@ static bool is_banded(const struct lab_series *line) {
 }
 
 /* Of a single run: extremes of what its points stand for. */
-static void widen(struct lab_series *line, const struct lab_curve *curve, double start,
+static void widen(struct lab_series *line, const struct lab_curve_line *grid, double start,
                   struct drawing *d) {
     for (size_t i = 0; i < line->count; i++)
-        for (int p = 0; p < curve->count; p++) {
-            const struct lab_curve_point *point = &curve->points[p];
+        for (int p = 0; p < grid->count; p++) {
+            const struct lab_curve_point *point = &grid->points[p];
             if ((d->over_time ? point->time_s : point->step) - start != line->x[i])
                 continue;
             line->low[i] = fmin(line->low[i], point->low);
@@ -157,19 +157,24 @@ static void add_setting(struct lab_chart_panel *panel, const struct metrics_valu
                         struct drawing *d, int colour) {
     const struct lab_study_point *point = &value->setting->point;
     const struct lab_study_run *run = NULL;
-    const struct lab_curve *grid = longest_curve(point, d->metric, &run);
-    double start = grid && d->over_time ? run_start(run) : 0;
+    const struct lab_curve *longest = longest_curve(point, d->metric, &run);
+    double start = longest && d->over_time ? run_start(run) : 0, before = NAN;
     struct lab_series line = {.arena = d->arena};
-    int stride = grid ? (grid->count + GRID_MOST - 1) / GRID_MOST : 1;
-    for (int i = 0; grid && i < grid->count; i += stride) {
-        int at = i + stride >= grid->count ? grid->count - 1 : i; /* the last one counts */
-        const struct lab_curve_point *x = &grid->points[at];
-        add_at(point, d, (d->over_time ? x->time_s : x->step) - start, &line);
+    struct lab_curve_line grid = {0};
+    if (longest)
+        grid = lab_curve_line(longest, d->over_time);
+    int stride = (grid.count + GRID_MOST - 1) / GRID_MOST;
+    for (int i = 0; i < grid.count; i += stride) {
+        int at = i + stride >= grid.count ? grid.count - 1 : i; /* the last one counts */
+        double x = (d->over_time ? grid.points[at].time_s : grid.points[at].step) - start;
+        if (x != before) /* values that came at once */
+            add_at(point, d, x, &line);
+        before = x;
     }
     if (line.count < 2)
         return;
-    if (point->count == 1 && grid->share > 1)
-        widen(&line, grid, start, d);
+    if (point->count == 1 && grid.share > 1)
+        widen(&line, &grid, start, d);
     if (is_banded(&line))
         lab_panel_add_series(panel, lab_series_chart(&line, NULL, LAB_CHART_BAND, colour),
                              d->arena);
@@ -230,6 +235,32 @@ static bool goes_back(const struct lab_curve *curve) {
     for (int i = 0; i < curve->count; i++)
         known &= !isnan(curve->points[i].step);
     return known && !curve->stepped;
+}
+
+/* How many values each of its steps has, where that is about the same number; 1 = other numbers. */
+static int values_per_step(const struct lab_curve *curve) {
+    double steps = 0, values = (double)curve->values;
+    for (int i = 0; i < curve->by_step.count; i++)
+        steps += (double)curve->by_step.points[i].count;
+    double each = steps > 0 ? round(values / steps) : 1;
+    return steps > 1 && fabs(values - each * steps) <= 0.1 * steps && each < 1e6 ? (int)each : 1;
+}
+
+static void note_repeated_steps(struct lab_analysis_result *result,
+                                const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct lab_study_run *run;
+    int each = 1;
+    for (int v = 0; v < metric->drawn && each < 2; v++) {
+        const struct lab_curve *curve =
+            longest_curve(&metric->values[v].setting->point, metric, &run);
+        each = curve ? values_per_step(curve) : 1;
+    }
+    if (each > 1)
+        lab_analysis_note(&result->notes, arena,
+                          "%s has %d values at each step: the last one counts. If these are of "
+                          "several ranks, label their lines: torchrun --tee 3, mpirun --tag-output "
+                          "or srun --label.",
+                          metric->name, each);
 }
 
 /* Steps of a bar go on beyond the epochs that other values have. */
@@ -467,6 +498,8 @@ void metrics_add_curves(struct lab_analysis_result *result, const struct metrics
         lab_analysis_note(&result->notes, arena,
                           "Not drawn over steps: a run's steps go back, as where it resumes from a "
                           "checkpoint.");
+    if (!over_time)
+        note_repeated_steps(result, leading, arena);
     if (some_run(leading, lab_curve_is_buffered))
         lab_analysis_note(&result->notes, arena,
                           "Not drawn over time: the program buffers its output, so that values "

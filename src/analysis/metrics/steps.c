@@ -16,8 +16,9 @@
 
 /* Where its points end: the last of them stands for several values, and has their mean step. */
 static double points_end(const struct lab_curve *curve) {
-    return curve->share > 1 ? curve->points[curve->count - 1].step
-                            : curve->step_before + curve->last_step;
+    struct lab_curve_line line = lab_curve_line(curve, false);
+    return line.share > 1 ? line.points[line.count - 1].step
+                          : curve->step_before + curve->last_step;
 }
 
 /* Of all ranks; NaN = its steps are unknown. */
@@ -68,6 +69,36 @@ double metrics_compared_value(const struct lab_study_run *run,
         count++;
     }
     return count ? sum / count : (double)NAN;
+}
+
+/* Whether some run of the setting printed no value at the step that settings are compared at. */
+static bool is_between(const struct metrics_setting *setting, const struct metrics_metric *metric) {
+    for (int r = 0; r < setting->point.count; r++)
+        for (int i = 0; i < setting->point.runs[r]->metric_count; i++) {
+            const struct lab_study_metric *said = &setting->point.runs[r]->metrics[i];
+            struct lab_curve_line line = lab_curve_line(&said->curve, false);
+            bool there = !lab_str_equal(said->name, metric->name) || line.count == 0 ||
+                         metric->at >= points_end(&said->curve);
+            for (int p = 0; p < line.count && !there; p++)
+                there = line.points[p].step == metric->at;
+            if (!there)
+                return true;
+        }
+    return false;
+}
+
+/* ", which all have", else "; values of B and C are interpolated between its steps" */
+static const char *describe_there(const struct metrics_metric *metric, struct lab_arena *arena) {
+    int count = 0;
+    LAB_AUTO(str, names);
+    for (int i = 0; i < metric->compared; i++)
+        if (is_between(metric->values[i].setting, metric) && count++ < NAMED_MOST)
+            lab_str_printf(&names, "%s%s", count > 1 ? ", " : "", metric->values[i].name);
+    if (count == 0)
+        return ", which all have";
+    if (count > NAMED_MOST)
+        lab_str_printf(&names, " and %d more", count - NAMED_MOST);
+    return lab_arena_printf(arena, ", interpolated between printed steps for %s", names.text);
 }
 
 /* --- lengths that the user set --- */
@@ -200,10 +231,9 @@ void metrics_note_steps(struct lab_analysis_result *result, const struct metrics
     if (metric->ends_by)
         lab_str_printf(&list, ". Their ends are compared%s.", metric->ends_by);
     else
-        lab_str_printf(&list,
-                       ". They are compared at step %.15g, which all have; at=end of analyze "
-                       "compares their ends.",
-                       metric->at);
+        lab_str_printf(
+            &list, ". They are compared at step %.15g%s; at=end of analyze compares their ends.",
+            metric->at, describe_there(metric, arena));
     lab_analysis_note(&result->notes, arena, "Settings end at different steps: %s", list.text);
     if (result->by_point)
         result->by_point = lab_arena_printf(arena, "%s Settings end at different steps: %s",

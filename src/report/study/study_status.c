@@ -108,8 +108,8 @@ void lab_report_add_program(const struct lab_program *program, struct lab_str *o
 static void add_spark(const struct lab_curve *curve, struct lab_str *out) {
     static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     bool over_time = !curve->stepped;
-    const struct lab_curve_point *first = &curve->points[0],
-                                 *last = &curve->points[curve->count - 1];
+    struct lab_curve_line line = lab_curve_line(curve, over_time);
+    const struct lab_curve_point *first = &line.points[0], *last = &line.points[line.count - 1];
     double from = over_time ? first->time_s : first->step,
            until = over_time ? last->time_s : last->step;
     for (int i = 0; i < SPARK_COLUMNS; i++) {

@@ -57,6 +57,36 @@ LAB_TEST(a_curve_decides_before_its_final_value) {
     assert_float_equal(table->cells[table->column_count + 6].value, 0.4, 0);
 }
 
+/* Given several values at each step, then the last ones are drawn and compared, and a note says
+ * so; a setting whose printed steps are others is interpolated there, which is said, too. */
+LAB_TEST(the_last_value_of_a_step_is_compared) {
+    struct given *g = *state;
+    for (int i = 0; i < 2; i++) { /* the same up to step 2 */
+        struct lab_study_run *run = add(g, i ? "sgd" : "adam", 0, "loss", i ? 2 : 1, NAN);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+        *said = run->metrics[0];
+        for (int v = 0; v < (i ? 10 : 15); v++)
+            lab_curve_add(&said->curve, 1 + v / 5, 5 + v, 4 - v / 5 - (v % 5 - 4) * 0.5,
+                          &g->study.arena);
+        run->metrics = said;
+    }
+    analyse(g);
+    const struct lab_chart_series *adam = g->result.charts[0].panels[0].series;
+    adam += strcmp(adam->title, "adam") != 0; /* which is first, nothing says */
+    assert_int_equal(adam->count, 3);
+    assert_float_equal(adam->y[2], 2, 0);
+    assert_contains(g->result.by_point, "They are compared at step 2, which all have");
+    assert_non_null(find_note(g, "loss has 5 values at each step: the last one counts."));
+    struct lab_study_run *run = add(g, "lion", 0, "loss", 0.5, NAN);
+    struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 1, sizeof *said);
+    *said = run->metrics[0];
+    for (int v = 0; v < 5; v++)
+        lab_curve_add(&said->curve, 1.5 * v, 5 + v, 4 - v, &g->study.arena);
+    run->metrics = said;
+    analyse(g);
+    assert_contains(g->result.by_point, "at step 2, interpolated between printed steps for lion;");
+}
+
 /* Given repeats whose steps differ, then the line is their mean and the band their range. */
 LAB_TEST(curves_have_a_mean_and_a_band) {
     struct given *g = *state;

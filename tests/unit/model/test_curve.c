@@ -93,16 +93,45 @@ LAB_TEST(steps_that_restart_are_counted_on) {
     assert_float_equal(curve.last_step, 15, 0); /* as it was printed */
 }
 
-/* Values of one time are a block: from 8 values on, 4 or more at a time, unless there are 32 blocks.
+/* Given several values at a step, or at a time, then the last one counts; over time all are there. */
+LAB_TEST(the_last_value_of_a_step_counts) {
+    static const int per_step[] = {1, 2, 5};
+    for (size_t c = 0; c < 3; c++)
+        for (int steps = 3; steps < 3000; steps = 10 * steps + 7) { /* thinned, and not */
+            LAB_AUTO(arena, arena);
+            struct lab_curve curve = {0};
+            for (int i = 0; i < steps * per_step[c]; i++) {
+                int step = i / per_step[c], last = i % per_step[c] == per_step[c] - 1;
+                lab_curve_add(&curve, step, 0.1 * step, last ? step : 9000 + i, &arena);
+            }
+            struct lab_curve_line line = lab_curve_line(&curve, false);
+            for (int i = 0; i < line.count; i++)
+                assert_float_equal(line.points[i].value, line.points[i].step, 1e-6);
+            assert_float_equal(lab_curve_at(&curve, false, 1.5), 1.5, 1e-6);
+            if (steps == 3)
+                assert_float_equal(lab_curve_at(&curve, true, 0.1), 1, 0);
+            assert_int_equal(curve.values, steps * per_step[c]);
+        }
+    LAB_AUTO(arena, arena);
+    struct lab_curve curve = {0};
+    lab_curve_add(&curve, 1, 1, NAN, &arena);
+    lab_curve_add(&curve, 1, 2, 4, &arena);
+    assert_float_equal(lab_curve_at(&curve, false, 1), 4, 0);
+    lab_curve_add(&curve, 1, 3, INFINITY, &arena);
+    assert_true(isnan(lab_curve_at(&curve, false, 1)));
+}
+
+/* Values of one time are a block: 4 or more at a time, unless there are 32 blocks.
  * A program that prints fast makes blocks, too, but no pauses; one block has none. */
 LAB_TEST(blocks_are_noticed) {
     static const struct {
         int values, per_block;
         double pause_s;
         bool has_times, buffered;
-    } cases[] = {{7, 7, 1, true, false},   {8, 8, 1, false, false},     {8, 4, 1, false, true},
-                 {40, 4, 1, false, true},  {40, 3, 1, true, false},     {40, 1, 1, true, false},
-                 {124, 4, 1, false, true}, {40, 4, 0.05, false, false}, {128, 4, 1, true, false}};
+    } cases[] = {{3, 3, 1, true, false},  {7, 7, 1, false, false},  {8, 8, 1, false, false},
+                 {8, 4, 1, false, true},  {40, 4, 1, false, true},  {40, 3, 1, true, false},
+                 {40, 1, 1, true, false}, {124, 4, 1, false, true}, {40, 4, 0.05, false, false},
+                 {128, 4, 1, true, false}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         LAB_AUTO(arena, arena);
         struct lab_curve curve = {0};
