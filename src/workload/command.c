@@ -442,6 +442,7 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     lab_affinity_guard_end(&state->guard);
     int64_t longer = command_lines_end(&state->lines[0], on_out_line, state) +
                      command_lines_end(&state->lines[1], on_err_line, state);
+    command_reading_end(&state->reading, on_value, state);
     hand_on(state);
     if (outcome == 0 && state->sink.held)
         state->sink.held(state->sink.state, result.held_ns, result.duration_ns);

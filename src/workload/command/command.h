@@ -114,14 +114,17 @@ struct command_value {
 };
 typedef void command_found(void *state, const struct command_value *value);
 
-bool command_is_step(const char *name);  /* "iter", "global_step" */
-bool command_is_epoch(const char *name); /* "epoch" */
+bool command_is_step(const char *name);   /* "iter", "global_step" */
+bool command_is_epoch(const char *name);  /* "epoch" */
+bool command_is_global(const char *name); /* "global_step" */
 
 struct command_progress { /* of one rank, from line to line; zeroed = nothing was read yet */
     bool has_epoch, has_step, has_part;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
     double printed, printed_epoch, base;    /* the step as it was printed, and those before it */
     double printed_total;                   /* of that; 0 = none was */
+    double gap, gap_most;            /* between printed steps of an epoch: the last, the most */
+    double epoch_start, epoch_steps; /* its first step; how many the one before had; 0 = none */
     bool restarts, goes_on; /* what it did when an epoch began; restarting once is enough */
     double part, wraps;     /* the share of the epoch that is done, and how often it began anew */
     bool has_given, has_bar;
@@ -244,6 +247,9 @@ int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena
 /* Calls `found` for each value of a line. Whether it has any, or counts steps. */
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state);
+
+/* What a program's lines say that ended: how many epochs it did, where it counts steps of them. */
+void command_reading_end(struct command_reading *reading, command_found *found, void *state);
 
 /* Whether it reads anything at all: not if all three ways are switched off. */
 bool command_reader_is_on(const struct command_reader *reader);

@@ -46,6 +46,7 @@ bool command_draft_add(struct command_draft *draft, const struct command_field *
     }
     struct command_field *added = &draft->fields[draft->form.count++];
     *added = *field;
+    draft->form.global |= (field->kind & COMMAND_IS_GLOBAL) != 0;
     added->name = memcpy(draft->names + draft->length, field->name, length);
     draft->length += length;
     return true;
@@ -82,23 +83,62 @@ static void count_part(struct command_progress *progress, double value, double o
     progress->has_part = true;
 }
 
+/* Steps from the last that was printed to the end of the epoch: as many as between two, unless the
+ * last one was printed out of turn. */
+static double steps_left(const struct command_progress *progress) {
+    return progress->gap < progress->gap_most ? 1 : progress->gap_most;
+}
+
 /* Steps of an epoch begin anew in each, unless they go on when one begins. Where their number is
- * known, all are counted on, else from the last one that was printed. */
+ * known, all are counted on, else from where the epoch ended. */
 static void count_step(struct command_progress *progress, double value, double of) {
-    double first = progress->first_epoch >= 1 ? 1 : 0;
-    if (progress->has_epoch && progress->has_step && progress->epoch > progress->printed_epoch) {
+    double first = progress->first_epoch >= 1 ? 1 : 0,
+           epochs = progress->has_step ? progress->epoch - progress->printed_epoch : 0;
+    bool next = progress->has_epoch && epochs > 0;
+    if (next) {
         bool restarts = value <= progress->printed;
-        progress->base = restarts ? progress->step : progress->base;
+        progress->base =
+            restarts ? progress->step + fmax(steps_left(progress) - value, 0) : progress->base;
         progress->restarts |= restarts;
         progress->goes_on = !progress->restarts;
+    } else if (progress->has_step && value > progress->printed) {
+        progress->gap = value - progress->printed;
+        progress->gap_most = fmax(progress->gap_most, progress->gap);
     }
-    bool within = progress->has_epoch && of > 0 && !progress->goes_on;
+    bool within = progress->has_epoch && of > 0 && !progress->goes_on, begun = progress->has_step;
     progress->printed = value;
     progress->printed_epoch = progress->epoch;
     progress->printed_total = of > 0 ? of : 0;
     progress->step = within ? (progress->epoch - first) * of + value : progress->base + value;
     progress->total = within ? 0 : of > 0 ? of : 0;
     progress->has_step = true;
+    if (next)
+        progress->epoch_steps = (progress->step - progress->epoch_start) / epochs;
+    if (next || !begun)
+        progress->epoch_start = progress->step;
+}
+
+void command_reading_end(struct command_reading *reading, command_found *found, void *state) {
+    for (int i = 0; i < reading->rank_count; i++) {
+        const struct command_progress *progress = &reading->ranks[i];
+        double steps = progress->epoch_steps > 0 ? progress->epoch_steps : progress->printed_total;
+        double first = progress->first_epoch >= 1 ? 1 : 0,
+               done = progress->step - progress->epoch_start + steps_left(progress);
+        if (progress->has_epoch && progress->has_step && steps > 0)
+            found(state, &(struct command_value){"epoch", "",
+                                                 progress->epoch - first + fmin(done / steps, 1),
+                                                 progress->step, i - 1, false});
+    }
+}
+
+/* Whether an epoch or a step that a line recalls is another than those of before. */
+static bool is_recalled(const struct command_field *field, double value,
+                        const struct command_progress *progress) {
+    if (!(field->kind & COMMAND_IS_RECALLED))
+        return false;
+    return field->kind & COMMAND_IS_EPOCH
+               ? progress->has_step || (progress->has_epoch && value < progress->epoch)
+               : progress->has_epoch || (progress->has_step && value < progress->printed);
 }
 
 static double number_of(const struct command_field *field, const double *numbers) {
@@ -132,16 +172,22 @@ static bool count(const struct command_form *form, const double *numbers,
     bool counted = false, stepped = false;
     for (int i = 0; i < form->count; i++)
         if (is_epoch(&form->fields[i], numbers)) {
-            count_epoch(progress, numbers[form->fields[i].number]);
+            if (!is_recalled(&form->fields[i], numbers[form->fields[i].number], progress))
+                count_epoch(progress, numbers[form->fields[i].number]);
             counted = true;
         }
     for (int i = 0; i < form->count && !stepped; i++) {
         const struct command_field *field = &form->fields[i];
         double value = numbers[field->number], of = total_of(field, numbers);
         if (!(field->kind & (COMMAND_IS_STEP | COMMAND_IS_PART)) ||
+            (form->global && !(field->kind & COMMAND_IS_GLOBAL)) ||
             (field->kind & COMMAND_IS_WHOLE && !is_whole(value)) ||
             (form->evaluation && !(field->kind & COMMAND_IS_NAMED)))
             continue;
+        if (is_recalled(field, value, progress)) {
+            counted = true;
+            continue;
+        }
         if (form->bar) {
             progress->has_bar = true;
             progress->bar = value;
@@ -223,7 +269,9 @@ static bool apply_object(const struct command_form *form, const double *numbers,
         const struct command_field *field = &form->fields[i];
         double value = numbers[field->number];
         rank = is_rank(field, value) ? (int)value : rank;
-        given = field->kind & COMMAND_IS_STEP ? value : given;
+        given = field->kind & COMMAND_IS_STEP && (!form->global || field->kind & COMMAND_IS_GLOBAL)
+                    ? value
+                    : given;
         epoch = isnan(epoch) && field->kind & COMMAND_IS_EPOCH ? value : epoch;
     }
     struct command_progress *progress = command_reading_of(reading, rank);

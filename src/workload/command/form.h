@@ -21,6 +21,8 @@ enum { /* what a number is */
        COMMAND_IS_ENDING = 256, /* a part only where epochs are counted, else a step */
        COMMAND_IS_NAMED = 512,  /* counts by a name of its own: not "12/100" */
        COMMAND_IS_FRACTION = 1024, /* a SHARE of which 1 is all, as other values of its name */
+       COMMAND_IS_GLOBAL = 2048,   /* a step of all epochs, before those of one */
+       COMMAND_IS_RECALLED = 4096, /* an epoch or a step of before, maybe: "Best epoch: 5" */
 };
 
 struct command_field {
@@ -36,6 +38,7 @@ struct command_form {
     bool object;     /* JSON or a dictionary */
     bool bar;        /* of progress, by itself */
     bool evaluation; /* its bars count no steps of the training */
+    bool global;     /* one of its fields is */
 };
 
 struct command_draft { /* a form while it is made, with the line that it is made of; large */

@@ -55,7 +55,7 @@ static bool is(char c, int class) {
 struct word {
     const char *text;
     unsigned char length;
-    uint16_t meaning;
+    uint32_t meaning;
 };
 
 #define W(text, meaning)                                                                           \
@@ -78,7 +78,8 @@ static const struct word *const words[26] = {
                         W("args", CONFIG),
                         W("arguments", CONFIG),
                         {NULL}},
-    ['b' - 'a'] = WORDS{W("batch", STEP), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
+    ['b' - 'a'] =
+        WORDS{W("batch", STEP), W("best", BEST), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
     ['c' - 'a'] = WORDS{W("critical", LEVEL),
                         W("cer", KNOWN),
                         W("cuda", PROSE),
@@ -107,8 +108,16 @@ static const struct word *const words[26] = {
                         W("for", PREPOSITION),
                         W("from", PREPOSITION),
                         {NULL}},
-    ['g' - 'a'] = WORDS{W("global_step", STEP), W("global_iter", STEP), W("gpu", PROSE), {NULL}},
-    ['h' - 'a'] = WORDS{W("hparams", CONFIG), W("hyperparameters", CONFIG), {NULL}},
+    ['g' - 'a'] = WORDS{W("global_step", GLOBAL_STEP),
+                        W("global_iter", GLOBAL_STEP),
+                        W("global", GLOBAL),
+                        W("gpu", PROSE),
+                        {NULL}},
+    ['h' - 'a'] = WORDS{W("hparams", CONFIG),
+                        W("hyperparameters", CONFIG),
+                        W("hellaswag", KNOWN),
+                        W("highest", BEST),
+                        {NULL}},
     ['i' - 'a'] = WORDS{W("iter", STEP),
                         W("iters", STEP),
                         W("iteration", STEP),
@@ -118,11 +127,18 @@ static const struct word *const words[26] = {
                         W("is", IS),
                         W("info", LEVEL),
                         {NULL}},
-    ['l' - 'a'] =
-        WORDS{W("loss", KNOWN), W("logloss", KNOWN), W("learn", MARKED), W("line", PROSE), {NULL}},
+    ['l' - 'a'] = WORDS{W("loss", KNOWN),
+                        W("logloss", KNOWN),
+                        W("learn", MARKED),
+                        W("line", PROSE),
+                        W("loaded", RESTORED),
+                        W("lowest", BEST),
+                        {NULL}},
     ['m' - 'a'] = WORDS{W("mfu", KNOWN),
                         W("mae", KNOWN),
                         W("mse", KNOWN),
+                        W("minimum", BEST),
+                        W("maximum", BEST),
                         W("miou", KNOWN),
                         W("mlogloss", KNOWN),
                         W("map50", KNOWN),
@@ -132,7 +148,7 @@ static const struct word *const words[26] = {
                         {NULL}},
     ['n' - 'a'] = WORDS{W("nll", KNOWN),
                         W("node", PROSE),
-                        W("num_updates", STEP),
+                        W("num_updates", GLOBAL_STEP),
                         W("num_timesteps", STEP),
                         W("namespace", CONFIG),
                         {NULL}},
@@ -148,6 +164,11 @@ static const struct word *const words[26] = {
                         W("rew", KNOWN),
                         W("rank", PROSE),
                         W("reached", PREPOSITION),
+                        W("restored", RESTORED),
+                        W("restoring", RESTORED),
+                        W("reloaded", RESTORED),
+                        W("resumed", RESTORED),
+                        W("resuming", RESTORED),
                         {NULL}},
     ['s' - 'a'] = WORDS{W("step", STEP),
                         W("steps", STEP),
@@ -279,6 +300,11 @@ bool command_is_step(const char *name) {
     return look_up(name, strlen(name)) & COMMAND_STEP;
 }
 
+bool command_is_global(const char *name) {
+    name += *name == '_';
+    return look_up(name, strlen(name)) & COMMAND_GLOBAL;
+}
+
 bool command_is_epoch(const char *name) {
     return (*name | 0x20) == 'e' && strcasecmp(name, "epoch") == 0; /* few begin so */
 }
@@ -294,6 +320,8 @@ static bool is_rate(const char *word, size_t length, const char *rest, size_t le
 
 /* Words of letters alone; f1, top5 and map50 go on with digits. */
 bool command_line_is_candidate(const char *text, size_t length) {
+    if (*text == '[' && length > 1 && is(text[1], DIGIT) && memmem(text, length, "'s ", 3))
+        return true; /* "[10] valid_0's l2: 0.2" */
     for (size_t i = 0; i < length;) {
         if (!is(text[i], LETTER)) {
             i++;
@@ -350,6 +378,9 @@ static const struct command_unit units[] = {
     {"tokens/s", "tokens/s", 1, "tokens_per_s"},
     {"tokens/sec", "tokens/s", 1, "tokens_per_s"},
     {"tokens/second", "tokens/s", 1, "tokens_per_s"},
+    {"tok/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
+    {"tokens/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
+    {"tokens/sec/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
     {"it/s", "iterations/s", 1, "iterations_per_s"},
     {"it/sec", "iterations/s", 1, "iterations_per_s"},
     {"iter/s", "iterations/s", 1, "iterations_per_s"},
@@ -506,7 +537,7 @@ static void add_token(struct command_line *line, size_t place) {
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
         end = word_end(text, line->length, place, &split);
-        token->meaning = (uint16_t)word_meaning(text + place, end - place, split);
+        token->meaning = word_meaning(text + place, end - place, split);
     } else if (is(text[place], DIGIT)) { /* 127.0.0.1 */
         end = word_end(text, line->length, place, &split);
     } else {
@@ -520,27 +551,6 @@ static void add_token(struct command_line *line, size_t place) {
          command_line_suffix(line, before) > 0))
         take_unit(line, token);
     line->count++;
-}
-
-bool command_line_has_comma(const char *text, size_t length) {
-    bool found = false;
-    if (!memchr(text, ',', length))
-        return false;
-    for (size_t i = 1; i + 1 < length; i++) {
-        if ((text[i] != ',' && text[i] != '.') || !is(text[i - 1], DIGIT) ||
-            !is(text[i + 1], DIGIT))
-            continue;
-        if (text[i] == '.')
-            return false;
-        size_t start = i - 1;
-        while (start > 0 && is(text[start - 1], DIGIT))
-            start--;
-        double value;
-        size_t end = command_number(text, length, start, COMMAND_COMMA, &value);
-        found |= end > i && start > 0 &&
-                 (is(text[start - 1], SPACE | SIGN) || strchr("=:", text[start - 1]));
-    }
-    return found;
 }
 
 /* "Val. Loss: 0.5", "Acc.: 90%": the point of an abbreviation, no end of a sentence. */

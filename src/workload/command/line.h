@@ -27,6 +27,10 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_CONFIG = 8192,  /* settings follow it: "Namespace(lr=0.1)", "config: lr=0.1" */
        COMMAND_MEMORY = 16384, /* "gpu_mem"; as a part, too */
        COMMAND_FOLDER = 32768, /* what stands in it is known: "metrics/train/Dice" */
+       COMMAND_GLOBAL = 65536, /* of all epochs: "global step" */
+       COMMAND_BEST = 1 << 17, /* what follows was before: "Best epoch: 5, val_loss 1.1" */
+       COMMAND_RESTORED = 1 << 18,
+       COMMAND_GLOBAL_STEP = COMMAND_GLOBAL | COMMAND_STEP,
        COMMAND_LEVEL = COMMAND_OUTSIDE,
        COMMAND_PREPOSITION = COMMAND_OUTSIDE | COMMAND_PROSE,
        COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
@@ -42,7 +46,7 @@ struct command_token { /* small: a line has many */
     uint32_t start, end;
     unsigned char kind;              /* enum command_kind */
     bool attached;                   /* to the token before it: no blank lies between */
-    uint16_t meaning;                /* WORD */
+    uint32_t meaning;                /* WORD */
     double value;                    /* NUMBER; of a unit: what its prefix multiplies, "kit/s" */
     const struct command_unit *unit; /* WORD or MARK that may be one, where it stands; or NULL */
 };
@@ -96,6 +100,26 @@ bool command_line_is_lone_bar(const struct command_line *line);
 const char *command_line_head(const struct command_line *line, int t);
 /* The same of words with these meanings. */
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings);
+
+struct command_recall {   /* what a line says of before: "Best epoch: 5, val_loss 1.1" */
+    unsigned word;        /* BEST, RESTORED; 0 = none has come */
+    bool numbered;        /* a number has come since: "Best val_loss 2.1 at epoch 2" */
+    bool counted, valued; /* an epoch or a step that isn't recalled has come; a value has */
+    const char *names;    /* what values begin with from here on */
+};
+
+/* Takes in the token at `t`. */
+void command_line_recall(const struct command_line *line, int t, struct command_recall *recall);
+/* Whether a number that ends before `next` is an epoch or a step of before; `counts`: it is one. */
+bool command_line_recalls(const struct command_line *line, int next, bool counts,
+                          struct command_recall *recall);
+/* "| test_loss | 0.16 |": whether `t` is the mark between a name and its value. */
+bool command_line_is_cell(const struct command_line *line, int t);
+
+/* "[100] loss=6.5": a step, where nothing else is. */
+bool command_line_is_alone(const struct command_line *line, int t);
+/* "[1,  2000] loss: 2.2": an epoch and a step. */
+bool command_line_is_pair(const struct command_line *line, int t);
 
 /* '\0' = it is no mark */
 static inline char command_line_mark(const struct command_line *line, int t) {

@@ -4,6 +4,7 @@
 #include "base/file/file.h"
 #include "workload/command/command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,9 +31,18 @@ static bool begins(const char *text, size_t length, const char *with) {
     return length >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
+/* Whether it ends with such a line: behind what an attempt before printed without its end. */
 static bool begins_attempt(const char *text, size_t length) {
-    return is_ours(text, length) &&
-           (begins(text, length, "=== attempt ") || begins(text, length, "=== started again"));
+    static const char again[] = "=== started again ===", attempt[] = "=== attempt ";
+    size_t at = length;
+    if (length < sizeof attempt || memcmp(text + length - 4, " ===", 4) != 0)
+        return false;
+    if (length >= strlen(again) && begins(text + length - strlen(again), strlen(again), again))
+        return true;
+    for (at -= 4; at > 0 && isdigit((unsigned char)text[at - 1]);)
+        at--;
+    return at < length - 4 && at >= strlen(attempt) &&
+           begins(text + at - strlen(attempt), strlen(attempt), attempt);
 }
 
 static void hand_on(struct log_reader *log) {
@@ -52,8 +62,9 @@ static void on_value(void *opaque, const struct command_value *value) {
 
 static void on_line(void *opaque, const char *text, size_t length) {
     struct log_reader *log = opaque;
-    if (*text == '=' && is_ours(text, length)) {
-        log->attempts_left -= begins_attempt(text, length);
+    bool begun = text[length - 1] == '=' && log->attempts_left > 0 && begins_attempt(text, length);
+    if (begun || (*text == '=' && is_ours(text, length))) {
+        log->attempts_left -= begun;
         log->log.cut |= log->attempts_left == 0 && memmem(text, length, " more bytes of ", 15);
         return;
     }
@@ -103,6 +114,7 @@ int lab_program_log_read(const char *path, const struct lab_value *settings, boo
         return -1;
     command_batch_init(&log.batch);
     int result = read_lines(path, on_line, &log, &log.failed, &log.log, err);
+    command_reading_end(&log.reading, on_value, &log);
     hand_on(&log);
     command_batch_release(&log.batch);
     log.log.matched = log.reading.matched;

@@ -301,9 +301,48 @@ static bool read_one(const struct command_reader *reader, struct command_reading
     return matched || (form && command_form_apply(form, numbers, reading, found, state)) || cells;
 }
 
+/* The next of a list's objects; NULL = there is none. */
+static const char *next_object(const char *at, const char *end, size_t *ret_length) {
+    const char *start = memchr(at, '{', (size_t)(end - at));
+    int depth = 0;
+    char quote = '\0';
+    for (at = start; at && at < end; at++) {
+        if (quote) {
+            at += *at == '\\';
+            quote = at < end && *at == quote ? '\0' : quote;
+        } else if (*at == '"' || *at == '\'') {
+            quote = *at;
+        } else if (*at == '{') {
+            depth++;
+        } else if (*at == '}' && --depth == 0) {
+            *ret_length = (size_t)(at + 1 - start);
+            return start;
+        }
+    }
+    return NULL;
+}
+
+/* [{"step": 1, …}, {"step": 2, …}]: each is an object of its own. */
+static bool is_list(const char *line, size_t length) {
+    size_t at = 1;
+    while (length > 0 && isspace((unsigned char)line[length - 1]))
+        length--;
+    while (at < length && isspace((unsigned char)line[at]))
+        at++;
+    return length > 3 && *line == '[' && line[at] == '{' && line[length - 1] == ']';
+}
+
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state) {
-    bool any = false;
+    bool any = false, marked = length > 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0;
+    line += marked ? 3 : 0; /* a mark of UTF-8 */
+    length -= marked ? 3 : 0;
+    if (reader->json && *line == '[' && is_list(line, length)) {
+        const char *object = line, *end = line + length;
+        for (size_t bytes = 0; (object = next_object(object + bytes, end, &bytes));)
+            any |= read_one(reader, reading, object, bytes, NULL, found, state);
+        return any;
+    }
     for (size_t next;; line += next, length -= next) {
         next = 0;
         any |= read_one(reader, reading, line, length, &next, found, state);

@@ -176,3 +176,24 @@ size_t command_number(const char *line, size_t length, size_t place, enum comman
     *ret_value = convert(&p, start);
     return place + (size_t)(p.at - start);
 }
+
+bool command_line_has_comma(const char *text, size_t length) {
+    bool found = false;
+    if (!memchr(text, ',', length))
+        return false;
+    for (size_t i = 1; i + 1 < length; i++) {
+        if ((text[i] != ',' && text[i] != '.') || !is_digit(text[i - 1]) || !is_digit(text[i + 1]))
+            continue;
+        if (text[i] == '.')
+            return false;
+        size_t start = i - 1;
+        while (start > 0 && is_digit(text[start - 1]))
+            start--;
+        double value;
+        size_t end = command_number(text, length, start, COMMAND_COMMA, &value);
+        found |= end > i && start > 0 &&
+                 (isspace((unsigned char)text[start - 1]) ||
+                  (text[start - 1] && strchr("=:+-", text[start - 1])));
+    }
+    return found;
+}

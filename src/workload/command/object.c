@@ -65,6 +65,22 @@ static bool take_text(struct object *object, char *key, size_t room) {
 }
 
 static bool take_value(struct object *object, size_t name_length, int depth, bool named);
+static bool take_number(struct object *object, bool named);
+
+/* "[0.5]" of "tensor([0.5])": the only element of a list. */
+static bool take_single(struct object *object, bool named) {
+    double value;
+    size_t start = object->place + 1;
+    if (here(object) != '[')
+        return false;
+    size_t end = command_number(object->line, object->length, start, COMMAND_UNGROUPED, &value);
+    if (end == start || end >= object->length || object->line[end] != ']')
+        return false;
+    object->place = start;
+    take_number(object, named);
+    object->place = end + 1;
+    return true;
+}
 
 /* Elements of a list have no names of their own: they are passed over. */
 static bool take_list(struct object *object, char end, int depth) {
@@ -112,7 +128,7 @@ static bool take_word(struct object *object, size_t name_length, int depth, bool
     if (object->place == start || here(object) != '(')
         return object->place > start;
     object->place++;
-    if (!take_value(object, name_length, depth + 1, named))
+    if (!take_single(object, named) && !take_value(object, name_length, depth + 1, named))
         return false;
     while (take(object, ',')) {
         skip_blanks(object);
@@ -124,10 +140,14 @@ static bool take_word(struct object *object, size_t name_length, int depth, bool
     return take(object, ')');
 }
 
+static unsigned step_kind(const char *name) {
+    return COMMAND_IS_STEP | (command_is_global(name) ? COMMAND_IS_GLOBAL : 0);
+}
+
 /* What a key counts; 0 = nothing: those that begin with '_' are of a tracker, such as wandb's
  * _timestamp. */
 static unsigned kind_of(const char *name) {
-    return command_is_step(name)         ? COMMAND_IS_STEP
+    return command_is_step(name)         ? step_kind(name)
            : *name == '_'                ? 0
            : command_is_epoch(name)      ? COMMAND_IS_EPOCH | COMMAND_IS_VALUE
            : lab_str_equal(name, "rank") ? COMMAND_IS_RANK | COMMAND_IS_VALUE

@@ -150,6 +150,13 @@ static void take_name(const struct command_line *line, int t, struct item *item)
     trim_name(line, item);
 }
 
+/* "[10] training's l2: 0.1" */
+static bool is_owned(const struct command_line *line, const struct item *item) {
+    const struct command_token *word = &line->tokens[item->first];
+    return item->words == 2 && !item->name && command_line_mark(line, 0) == '[' &&
+           command_line_is(line, 1, COMMAND_NUMBER) && line->text[word->end - 2] == '\'';
+}
+
 /* Whether one of its words is a known name: the last, or one that "on", "of" or "for" follow, or
  * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
 static bool is_known(const struct command_line *line, const struct item *item) {
@@ -160,7 +167,7 @@ static bool is_known(const struct command_line *line, const struct item *item) {
             (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE))
             return true;
     }
-    return lab_str_equal(item->unit, "tokens/s");
+    return lab_str_equal(item->unit, "tokens/s") || (item->marked && is_owned(line, item));
 }
 
 /* "Accuracy of the network on the 10000 test images: 55 %" */
@@ -190,29 +197,17 @@ static int skip_wrapping(const struct command_line *line, int t) {
     char mark = command_line_mark(line, t);
     if (mark == '"' || mark == '\'')
         return t - 1;
+    if (mark == '[' && command_line_mark(line, t - 1) == '(' && is_word(line, t - 2, "tensor"))
+        return t - 3;
     return mark == '(' && (is_word(line, t - 1, "tensor") || is_word(line, t - 1, "np.float32") ||
                            is_word(line, t - 1, "np.float64"))
                ? t - 2
                : t;
 }
 
-static bool is_cell(const struct command_line *line, int t) {
-    return command_line_mark(line, t) == '|' ||
-           (command_line_is(line, t, COMMAND_MARK) && line->length - line->tokens[t].start >= 3 &&
-            memcmp(line->text + line->tokens[t].start, "│", 3) == 0);
-}
-
-/* "| test_loss | 0.16 |": the mark between a name and its value. */
-static bool is_table(const struct command_line *line, int t) {
-    int first = t - 1;
-    while (command_line_is(line, first, COMMAND_WORD))
-        first--;
-    return is_cell(line, t) && first < t - 1 && is_cell(line, first) && is_cell(line, t + 2);
-}
-
 static void look_before(const struct command_line *line, int number, struct item *item) {
     int t = skip_wrapping(line, number - 1);
-    t -= is_table(line, t);
+    t -= command_line_is_cell(line, t);
     bool bracket = command_line_mark(line, t) == '[';
     t -= bracket;
     char mark = command_line_mark(line, t);
@@ -388,7 +383,10 @@ static bool counts(const struct command_line *line, const struct item *item, uns
 /* "epochs: 3" by itself is a setting. */
 static unsigned named(const struct command_line *line, const struct item *item) {
     const struct command_token *word = &line->tokens[item->first + item->words - 1];
-    return (line->text[word->end - 1] | 0x20) == 's' ? 0 : COMMAND_IS_NAMED;
+    bool global = (meaning_at(line, item->first) | meaning(line, item)) & COMMAND_GLOBAL;
+    return global                                      ? COMMAND_IS_NAMED | COMMAND_IS_GLOBAL
+           : (line->text[word->end - 1] | 0x20) == 's' ? 0
+                                                       : COMMAND_IS_NAMED;
 }
 
 /* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
@@ -396,18 +394,6 @@ static bool is_bar(const struct item *item) {
     return item->words == 0 &&
            (item->counts || (item->of >= 0 &&
                              (item->before == '\0' || item->before == '|' || item->before == '[')));
-}
-
-/* "[100] loss=6.5": a step, where nothing else is. */
-static bool is_alone(const struct command_line *line, int t) {
-    return command_line_mark(line, t - 1) == '[' && command_line_mark(line, t + 1) == ']' &&
-           (t == 1 || command_line_mark(line, t - 2) == ']');
-}
-
-/* "[1,  2000] loss: 2.2": an epoch and a step. */
-static bool is_pair(const struct command_line *line, int t) {
-    return t == 1 && command_line_mark(line, 0) == '[' && command_line_mark(line, 2) == ',' &&
-           command_line_is(line, 3, COMMAND_NUMBER) && command_line_mark(line, 4) == ']';
 }
 
 /* "[1/25][100/1583]": the first is an epoch. */
@@ -452,13 +438,13 @@ static unsigned judge(const struct command_line *line, const struct item *item) 
         return COMMAND_IS_EPOCH | named(line, item);
     if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
         return COMMAND_IS_STEP | named(line, item);
-    if (is_pair(line, item->token) || is_double_bar(line, item))
+    if (command_line_is_pair(line, item->token) || is_double_bar(line, item))
         return COMMAND_IS_EPOCH;
     if (item->percents || item->ends)
         return COMMAND_IS_PART | (item->percents ? 0 : COMMAND_IS_ENDING);
-    if (is_bar(item) || (item->token == 3 && is_pair(line, 1)))
+    if (is_bar(item) || (item->token == 3 && command_line_is_pair(line, 1)))
         return COMMAND_IS_STEP;
-    if (item->words == 0 && (is_alone(line, item->token) || is_leading(line, item)))
+    if (item->words == 0 && (command_line_is_alone(line, item->token) || is_leading(line, item)))
         return COMMAND_IS_STEP | COMMAND_IS_WHOLE;
     if (!is_value)
         return 0;
@@ -474,12 +460,18 @@ static unsigned meanings_of(const struct command_line *line, const struct item *
     return all & (COMMAND_EVALUATION | COMMAND_TRAINING);
 }
 
+static bool is_best(const struct command_line *line, const struct item *item) {
+    return item->words > 0 && !item->name && meaning_at(line, item->first) & COMMAND_BEST;
+}
+
 /* Its words joined by '_', in small letters; of an evaluation where the line says so. */
 static const char *join_name(const struct command_line *line, const struct item *item,
-                             const char *head, char name[NAME_BYTES]) {
+                             const char *recalled, const char *head, char name[NAME_BYTES]) {
     size_t length = 0;
-    for (; !meanings_of(line, item) && head[length]; length++)
-        name[length] = head[length];
+    for (const char *c = is_best(line, item) ? "" : recalled; *c; c++)
+        name[length++] = *c;
+    for (const char *c = meanings_of(line, item) ? "" : head; *c; c++)
+        name[length++] = *c;
     for (const char *c = item->name; c && *c; c++)
         name[length++] = *c;
     for (int i = 0; i < item->words && !item->name; i++) {
@@ -563,6 +555,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     struct item item, before = {.next = -1};
     int places[COMMAND_TOKENS_MAX];
     const char *head = "", *other;
+    struct command_recall recall = {.names = ""};
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
@@ -574,21 +567,25 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             head = other;
             draft->form.evaluation |= *head != '\0';
         }
+        command_line_recall(&line, t, &recall);
         if (!read_item(&line, t, &item))
             continue;
         t = item.next - 1;
         unsigned kind = judge(&line, &item);
         if (kind & COMMAND_IS_NAMED)
             take_head(&line, &item, &head, &kind);
+        if (command_line_recalls(&line, item.next, kind & COMMAND_IS_NAMED, &recall))
+            kind |= COMMAND_IS_RECALLED;
+        recall.valued |= (kind & COMMAND_IS_VALUE) != 0;
         if (draft->form.count > 0)
             look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
-        struct command_field field = {kind & COMMAND_IS_VALUE ? join_name(&line, &item, head, name)
-                                                              : "",
-                                      item.unit,
-                                      item.scale,
-                                      places[item.token],
-                                      item.of < 0 ? -1 : places[item.of],
-                                      kind};
+        struct command_field field = {
+            kind & COMMAND_IS_VALUE ? join_name(&line, &item, recall.names, head, name) : "",
+            item.unit,
+            item.scale,
+            places[item.token],
+            item.of < 0 ? -1 : places[item.of],
+            kind};
         if (!kind || (kind & COMMAND_IS_VALUE && !*field.name))
             continue;
         if (!command_draft_add(draft, &field))

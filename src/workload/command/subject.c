@@ -56,6 +56,59 @@ const char *command_line_head(const struct command_line *line, int t) {
                : NULL;
 }
 
+/* --- what was before --- */
+
+void command_line_recall(const struct command_line *line, int t, struct command_recall *recall) {
+    unsigned word = command_line_is(line, t, COMMAND_WORD)
+                        ? meaning_at(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
+                        : 0;
+    if (command_line_mark(line, t) == '|')
+        recall->word = 0;
+    if (!word)
+        return;
+    recall->word = recall->word & COMMAND_BEST ? recall->word : word;
+    recall->numbered = false;
+}
+
+/* "Epoch 9 | best epoch 5 | loss 2" recalls no loss, nor does "Epoch 9, loss 2, best epoch 5". */
+bool command_line_recalls(const struct command_line *line, int next, bool counts,
+                          struct command_recall *recall) {
+    bool recalls = counts && recall->word;
+    if (recalls && !recall->numbered && !recall->valued &&
+        !(recall->counted && command_line_mark(line, next) == '|'))
+        recall->names = recall->word & COMMAND_BEST ? "best_" : "restored_";
+    recall->counted |= counts && !recalls;
+    recall->numbered = true;
+    return recalls;
+}
+
+/* --- cells --- */
+
+static bool is_border(const struct command_line *line, int t) {
+    return command_line_mark(line, t) == '|' ||
+           (command_line_is(line, t, COMMAND_MARK) && line->length - line->tokens[t].start >= 3 &&
+            memcmp(line->text + line->tokens[t].start, "│", 3) == 0);
+}
+
+bool command_line_is_cell(const struct command_line *line, int t) {
+    int first = t - 1;
+    while (command_line_is(line, first, COMMAND_WORD))
+        first--;
+    return is_border(line, t) && first < t - 1 && is_border(line, first) && is_border(line, t + 2);
+}
+
+/* --- brackets --- */
+
+bool command_line_is_alone(const struct command_line *line, int t) {
+    return command_line_mark(line, t - 1) == '[' && command_line_mark(line, t + 1) == ']' &&
+           (t == 1 || command_line_mark(line, t - 2) == ']');
+}
+
+bool command_line_is_pair(const struct command_line *line, int t) {
+    return t == 1 && command_line_mark(line, 0) == '[' && command_line_mark(line, 2) == ',' &&
+           command_line_is(line, 3, COMMAND_NUMBER) && command_line_mark(line, 4) == ']';
+}
+
 /* --- bars --- */
 
 bool command_line_is_lone_bar(const struct command_line *line) {

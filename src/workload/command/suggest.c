@@ -19,6 +19,7 @@
 #define WORTH_SHOWN  3 /* "loss: 3" or "x 1.5", not "5 files" */
 #define WORTH_MARKED 3 /* ':' or '=' before it */
 #define WORTH_BROKEN 3 /* a fraction */
+#define WORTH_STEP   2 /* what it is a value of, too */
 
 struct form {
     const char *line, *text;
@@ -59,7 +60,7 @@ static bool is_plain(const struct command_line *line, int t) {
         return false;
     const struct command_token *next = t + 1 < line->count ? &line->tokens[t + 1] : NULL;
     char before = line->tokens[t].attached ? command_line_mark(line, t - 1) : '=';
-    if (before && !strchr(":=([|", before))
+    if (before && !strchr(":=([|~>", before))
         return false;
     bool timed = next && next->attached && command_line_mark(line, t + 1) == ':' &&
                  command_line_is(line, t + 2, COMMAND_NUMBER);
@@ -67,11 +68,13 @@ static bool is_plain(const struct command_line *line, int t) {
            !command_line_is(line, t - 1, COMMAND_NUMBER);
 }
 
-/* "iteration no. 4", "sample number 4" */
-static bool is_ordinal(const struct command_line *line, int t) {
-    static const char *const words[] = {"no", "nr", "num", "number"};
+/* "iteration no. 4", "sample number 4", "objective is now 4" */
+static bool is_filler(const struct command_line *line, int t) {
+    static const char *const words[] = {"no", "nr", "num", "number", "now"};
     if (!command_line_is(line, t, COMMAND_WORD))
         return false;
+    if ((line->tokens[t].meaning & (COMMAND_IS | COMMAND_PROSE)) == COMMAND_IS)
+        return true;
     const struct command_token *token = &line->tokens[t];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == token->end - token->start &&
@@ -90,7 +93,8 @@ static int name_of(const struct command_line *line, int t, bool *ret_marked) {
             return -1;
         *ret_marked |= command_line_mark(line, word) != '.' && command_line_mark(line, word) != '#';
     }
-    word -= is_ordinal(line, word) && command_line_is(line, word - 1, COMMAND_WORD);
+    while (is_filler(line, word) && command_line_is(line, word - 1, COMMAND_WORD))
+        word--;
     bool unit = command_line_is(line, word - 1, COMMAND_NUMBER) && line->tokens[word].attached;
     return command_line_is(line, word, COMMAND_WORD) && !unit ? word : -1;
 }
@@ -112,6 +116,15 @@ static void spell(const struct command_line *line, int word, char name[32]) {
         name[length++] = c;
     }
     name[length] = '\0';
+}
+
+/* "score at 6 -> 18.5": the nearest word before it that may be a name; -1 = there is none. */
+static int far_name_of(const struct command_line *line, int t) {
+    for (t--; t >= 0; t--)
+        if (command_line_is(line, t, COMMAND_WORD) && !line->tokens[t].attached &&
+            !(line->tokens[t].meaning & (COMMAND_PROSE | COMMAND_IS)))
+            return t;
+    return -1;
 }
 
 static bool has_name(const struct making *making, const char *name) {
@@ -142,6 +155,8 @@ static void add_number(struct making *making, int t) {
     char name[32] = "";
     bool marked = false;
     int word = is_plain(line, t) ? name_of(line, t, &marked) : -1;
+    if (word < 0 && making->count > 0 && is_plain(line, t) && command_line_mark(line, t - 1) == '>')
+        word = far_name_of(line, t);
     if (word >= 0)
         spell(line, word, name);
     if (!*name || has_name(making, name) || making->count == NAMES_MOST) {
@@ -152,6 +167,8 @@ static void add_number(struct making *making, int t) {
     bool broken = memchr(line->text + token->start, '.', token->end - token->start);
     if (!(line->tokens[word].meaning & COMMAND_PROSE))
         making->worth += 1 + (marked ? WORTH_MARKED : 0) + (broken ? WORTH_BROKEN : 0);
+    else /* "after 49 rounds" */
+        making->worth += WORTH_STEP;
     if (making->count == 0) /* it begins with the first name */
         add_text(making, line->tokens[word].start, token->start);
     lab_str_printf(&making->pattern, "{%s}", name);

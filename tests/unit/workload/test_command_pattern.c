@@ -145,6 +145,10 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
         {"time 12.5ms obj 3\n", "'time {time}ms obj {obj}' would"},
         {"objective function value -> 11.5 after iteration no. 4\n",
          "'value -> {value} after iteration no. {iteration}' would"},
+        {"score at 6 -> 18.5 points\n", "'at {step} -> {score}' would"},
+        {"objective is now 51 after 49 rounds\n",
+         "'objective is now {objective} after {step}' would"},
+        {"<<44>> obj~0.02; gap->88\n", "'obj~{obj}; gap->{gap}' would"},
         /* none: a line of the output is shown all the same */
         {"Loading 12 files from /data/v1.2.3\nready\n", "such as 'Loading 12 files from /data"},
         {"2026-11-17 16:02:17 ready\n127.0.0.1:29500\n", "such as '127.0.0.1:29500'"},

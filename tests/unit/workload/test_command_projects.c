@@ -3,6 +3,9 @@
 #include "command_fixture.h"
 
 #include "workload/command/form.h"
+#include "workload/command/program_log.h"
+
+#include <unistd.h>
 
 /* Given what projects print, then names, steps and values are those that they mean. */
 LAB_TEST(projects_are_read_as_they_print) {
@@ -82,6 +85,15 @@ LAB_TEST(projects_are_read_as_they_print) {
         {NULL},
         {"step 00100/21400 (0.47%) | loss: 5.12 | dt: 123.45ms | tok/sec: 1,234,567 | mfu: 45.67",
          "loss=5.12@100 dt=123.45ms@100 tokens_per_s=1234567tokens/s@100 mfu=45.67@100"},
+        {NULL},
+        /* LightGBM, llm.c; a mark of UTF-8, tensors of one element */
+        {"[10]\ttraining's l2: 0.123\tvalid_1's l2: 0.2",
+         "trainings_l2=0.123@10 valid_1s_l2=0.2@10"},
+        {"HellaSwag: 2500/10000 = 0.25", "hellaswag=25%@10"},
+        {NULL},
+        {"\xef\xbb\xbfstep 1 loss tensor([2.0]) 12,345 tokens/s/gpu",
+         "loss=2@1 tokens_per_s_per_gpu=12345tokens/s/GPU@1"},
+        {"{'step': 2, 'loss': tensor([0.5], device='cuda:0'), 'w': tensor([1, 2])}", "loss=0.5@2"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
@@ -114,6 +126,98 @@ LAB_TEST(steps_and_epochs_of_one_name_are_two) {
         {"11        0.4         0.3         01:13", "loss=0.4@e11 acc=0.3@e11 epoch=11@e11"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given lines about an epoch of before, then they neither count it nor are its values the last. */
+LAB_TEST(what_was_before_is_kept_apart) {
+    static const char *const cases[][2] = {
+        {"epoch 3: loss 1.0, val_loss 2.5", "loss=1@e3 val_loss=2.5@e3 epoch=3@e3"},
+        {"Best epoch: 2, loss: 2.0, val_loss: 2.1",
+         "best_loss=2@e3 best_val_loss=2.1@e3 epoch=3@e3"},
+        {"Loaded best model (epoch 2, val_loss 2.1)", "best_val_loss=2.1@e3 epoch=3@e3"},
+        {"Early stopping. Best val_loss 2.1 at epoch 2", "best_val_loss=2.1@e3 epoch=3@e3"},
+        {"Restored model from epoch 2 with val_loss=2.1", "restored_val_loss=2.1@e3 epoch=3@e3"},
+        {"Best result: epoch 2, val_loss 2.1", "best_val_loss=2.1@e3 epoch=3@e3"},
+        {"Best model saved at epoch 2 with val_loss: 2.1000", "best_val_loss=2.1@e3 epoch=3@e3"},
+        {"Minimum val_loss: 2.1 (epoch 2)", "minimum_val_loss=2.1@e3 epoch=3@e3"},
+        {"=> loaded checkpoint 'ck.pt' (epoch 2, loss 2.0)", "restored_loss=2@e3 epoch=3@e3"},
+        {"Resuming from step 2, val_loss 2.1", "restored_val_loss=2.1@e3 epoch=3@e3"},
+        {"Epoch 4 | loss 2 | best epoch 2 | acc 0.1", "loss=2@e4 acc=0.1@e4 epoch=4@e4"},
+        {"Epoch 5: best acc 0.9, loss 0.4", "best_acc=0.9@e5 loss=0.4@e5 epoch=5@e5"},
+        {NULL},
+        {"New best at epoch 7: val_loss 1.05", "best_val_loss=1.05@e7 epoch=7@e7"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given steps of each epoch, then they are counted on from its end, or by the global step; in the
+ * end the epochs that were done are known. Each object of a list has its own step. */
+LAB_TEST(epochs_of_steps_are_counted) {
+    static const struct {
+        const char *of;
+        int steps, each, first, ends;
+        const char *last, *end;
+    } cases[] = {
+        {"", 100, 10, 0, 0, "loss=1@290", "epoch=3@290"},
+        {"", 50, 10, 0, 0, "loss=1@140", "epoch=3@140"},
+        {"/3", 100, 25, 0, 0, "loss=1@275", "epoch=3@275"},
+        {"", 100, 10, 1, 0, "loss=1@291", "epoch=3@291"},
+        {"", 100, 10, 10, 1, "loss=1@300", "epoch=3@300"},
+    };
+    const struct command_reader *reader = reader_of("{}");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct command_reading reading = {0};
+        char line[128];
+        for (int epoch = 1; epoch <= 3; epoch++)
+            for (int i = cases[c].first; i < cases[c].steps + cases[c].ends; i += cases[c].each) {
+                lab_str_clear(&seen);
+                snprintf(line, sizeof line, "Epoch %d%s step %d loss 1", epoch, cases[c].of, i);
+                command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+            }
+        assert_string_equal(seen.text, cases[c].last);
+        lab_str_clear(&seen);
+        command_reading_end(&reading, note, NULL);
+        assert_string_equal(seen.text, cases[c].end);
+        command_reading_release(&reading);
+    }
+    static const char *const lines[][2] = {
+        {"epoch 3 | iter 90 | global_step 290 | loss 1.1", "loss=1.1@290"},
+        {"epoch 4 | iter 0 | global_step 300 | loss 1.0", "loss=1@300"},
+        {"Epoch: 5 Iter: 10 loss: 2.5 Global Step: 410", "loss=2.5@410"},
+        {"valid | epoch 005 | valid on 'valid' subset | loss 10.1 | num_updates 500",
+         "val_loss=10.1@500"},
+        {"{\"global_step\": 600, \"step\": 1, \"loss\": 1}", "loss=1@600"},
+        {"[{\"step\": 1, \"loss\": 2.5}, {\"step\": 2, \"loss\": 2.4, \"name\": \"}\"}]",
+         "loss=2.5@1 loss=2.4@2"},
+    };
+    assert_reads(lines, sizeof lines / sizeof *lines);
+}
+
+static int count_values(void *state, const struct lab_reported_metric *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        lab_str_printf(state, "%s=%g ", items[i].name, items[i].value);
+    return 0;
+}
+
+/* Given an attempt whose output ends without a line feed, then the next one's alone is read. */
+LAB_TEST(the_last_attempt_is_read) {
+    static const char *const marks[] = {
+        "junk=== attempt 2 ===", "\n=== attempt 12 ===", "5%|#| 5/9 [loss=9]=== started again ==="};
+    char path[] = "/tmp/gpulab-log-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        struct lab_program_log log;
+        lab_str_clear(&seen);
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        dprintf(fd, "step 1 loss 99\n%s\nstep 1 loss 3\n=== x === loss 2\n", marks[i]);
+        assert_int_equal(lab_program_log_read(path, NULL, true, count_values, &seen, &log, &err),
+                         0);
+        assert_string_equal(seen.text, "loss=3 loss=2 ");
+    }
+    close(fd);
+    unlink(path);
 }
 
 /* Given an object with hundreds of keys, then all are read; of more than fit, the line is counted. */
