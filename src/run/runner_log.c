@@ -10,6 +10,7 @@
 #include "base/file/own.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,8 +37,19 @@ static void put(const struct runner *runner, const struct runner_run *run, struc
     complain(runner, run, log, err.text);
 }
 
+/* Whether what it holds doesn't end with a line. */
+static bool is_unended(const char *path) {
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    char last = '\n';
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+/* On a line of its own. */
 static void put_line(const struct runner *runner, const struct runner_run *run,
                      struct runner_log *log, const char *line) {
+    if (log->fd >= 0 && is_unended(log->path))
+        put(runner, run, log, "\n", 1);
     put(runner, run, log, line, strlen(line));
 }
 
@@ -117,7 +129,7 @@ static void close_logs(const struct runner *runner, struct runner_run *run,
                 &run->arena, "%lld more bytes of %s were dropped: the log keeps %lld of an attempt",
                 (long long)log->dropped_bytes, endings[i],
                 (long long)runner->patience.log_max_bytes);
-            put_line(runner, run, log, lab_arena_printf(&run->arena, "\n=== %s ===\n", text));
+            put_line(runner, run, log, lab_arena_printf(&run->arena, "=== %s ===\n", text));
             runner_warn(runner, run, "%s", text);
         }
         lab_file_close(&log->fd);
