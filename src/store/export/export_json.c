@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "model/result.h"
 
+#include <math.h>
+
 struct document {
     struct lab_doc_tree tree;
     struct lab_doc_sink *sink;
@@ -37,6 +39,14 @@ static struct lab_value *study_value(const struct lab_store_study *study, struct
     return map;
 }
 
+/* JSON has no word for what isn't finite, and null is unknown. */
+static struct lab_doc_cell value_cell(double value) {
+    return isfinite(value) ? lab_cell_figure(value)
+                           : lab_cell_text(isnan(value) ? "nan"
+                                           : value > 0  ? "inf"
+                                                        : "-inf");
+}
+
 static int add_metrics(struct document *document, const struct lab_run *run, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     struct lab_doc_tree *tree = &document->tree;
@@ -53,7 +63,7 @@ static int add_metrics(struct document *document, const struct lab_run *run, str
         lab_doc_tree_cell(tree, "rank",
                           metric->rank >= 0 ? lab_cell_exact(metric->rank, 0)
                                             : lab_cell_text(NULL));
-        lab_doc_tree_cell(tree, "value", lab_cell_figure(metric->value));
+        lab_doc_tree_cell(tree, "value", value_cell(metric->value));
         lab_doc_tree_cell(tree, "time_ns",
                           metric->time_ns < 0 ? lab_cell_text(NULL)
                                               : lab_cell_exact(metric->time_ns, 0));

@@ -35,7 +35,13 @@ static struct lab_value *describe(const struct lab_metric_curve *metric,
     lab_value_set_string(arena, map, "unit", metric->unit);
     lab_value_set(arena, map, "rank",
                   metric->rank < 0 ? lab_value_null(arena) : lab_value_int(arena, metric->rank));
-    lab_value_set_float(arena, map, "last", curve->last);
+    if (isfinite(curve->last))
+        lab_value_set_float(arena, map, "last", curve->last);
+    else /* JSON has no word for it, and null is unknown */
+        lab_value_set_string(arena, map, "last",
+                             isnan(curve->last) ? "nan"
+                             : curve->last > 0  ? "inf"
+                                                : "-inf");
     lab_value_set_float(arena, map, "last_step", curve->last_step);
     lab_value_set_float(arena, map, "best", none ? NAN : high ? curve->most : curve->least);
     lab_value_set_float(arena, map, "best_step",

@@ -198,6 +198,10 @@ LAB_TEST(metrics_are_a_line_each) {
                                         "gpu0_gpu1_vit32x6x512,,loss,1,3.25,77,120,0.000000076\n"
                                         "gpu0_gpu1_vit32x6x512,1,\"a,b\",MB/s,nan,78,,0.000000077\n"
                                         "gpu0_gpu1_vit32x6x512,0,x,,-inf,79,,0.000000078\n");
+    lab_str_clear(&sink.text);
+    assert_works(lab_export_json(store, &run, 1, false, &out, &err));
+    assert_contains(sink.text.text, "\"value\": \"nan\"");
+    assert_contains(sink.text.text, "\"value\": \"-inf\"");
     lab_store_close(store);
 }
 
