@@ -141,6 +141,8 @@ static void add_answer(const struct course *course, const struct course_answer *
     const struct lab_claim *claim = answer->claim;
     if (!result)
         lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: %s.", answer->failure);
+    else if (!claim && result->untested && result->answer)
+        lab_doc_text(doc, LAB_DOC_NOTE, "%s", result->answer); /* with the reason */
     else if (!claim)
         lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: no run shows it.");
     else if (claim == result->claims && result->answer)
