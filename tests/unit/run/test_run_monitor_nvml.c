@@ -4,12 +4,9 @@
  */
 #include "unit/probe/nvml_fixture.h"
 
-#include "base/file/own.h"
 #include "machine/machine.h"
 #include "run/run_monitor.h"
 
-static struct lab_arena arena;
-static char folder[64];
 static struct lab_store *store;
 static struct lab_machine *machine;
 static struct lab_run_monitor *monitor;
@@ -19,11 +16,7 @@ static int set_up(void **state) {
     struct lab_store_study study = {
         .name = "s", .option = "s", .config = "", .words = "[]", .machine = "{}", .version = "0"};
     int64_t epoch;
-    lab_arena_init(&arena);
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-monitor-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    ASSERT_OK(lab_store_create(lab_arena_printf(&arena, "%s/study.db", folder), &study, NULL, 0,
-                               &store, err));
+    ASSERT_OK(lab_store_create(test_path("study.db"), &study, NULL, 0, &store, err));
     ASSERT_OK(lab_store_epoch(store, "runner", &epoch, err));
     ASSERT_OK(lab_machine_open(NULL, &machine, err));
     return 0;
@@ -34,8 +27,6 @@ static int tear_down(void **state) {
     lab_run_monitor_close(monitor);
     lab_machine_close(machine);
     lab_store_close(store);
-    lab_own_remove_tree(folder);
-    lab_arena_release(&arena);
     return 0;
 }
 

@@ -3,18 +3,14 @@
  * Results are written as JSON here; of what comes out the keys that a case names are compared.
  */
 #include "base/clock.h"
-#include "base/file/own.h"
 #include "base/json.h"
 #include "run/runner_internal.h"
 #include "store/recording/recording.h"
 
 #include "test.h"
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct lab_arena arena;
-static char folder[64];
 static struct lab_store *store;
 static struct lab_recorder *recorder;
 static struct lab_run_monitor *monitor;
@@ -32,12 +28,9 @@ static int set_up(void **state) {
                           .test = "{}",
                           .ranks = &rank,
                           .rank_count = 1};
+    static int made; /* some tests need one for each case */
     int64_t epoch;
-    lab_arena_init(&arena);
-    snprintf(folder, sizeof folder, "/tmp/gpulab-test-result-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    ASSERT_OK(lab_store_create(lab_arena_printf(&arena, "%s/study.db", folder), &study, &run, 1,
-                               &store, err));
+    ASSERT_OK(lab_store_create(test_path("study%d.db", made++), &study, &run, 1, &store, err));
     ASSERT_OK(lab_store_epoch(store, "runner", &epoch, err));
     return 0;
 }
@@ -47,8 +40,6 @@ static int tear_down(void **state) {
     lab_run_monitor_close(monitor);
     monitor = NULL;
     lab_store_close(store);
-    lab_own_remove_tree(folder);
-    lab_arena_release(&arena);
     return 0;
 }
 
@@ -56,7 +47,7 @@ static int tear_down(void **state) {
 
 static struct lab_value *parse(const char *text) {
     struct lab_value *value = NULL;
-    ASSERT_OK(lab_json_parse(text, strlen(text), "test", &arena, &value, err));
+    ASSERT_OK(lab_json_parse(text, strlen(text), "test", &test_arena, &value, err));
     return value;
 }
 
@@ -64,7 +55,7 @@ static const char *json(const struct lab_value *value) {
     struct lab_str text;
     lab_str_init(&text);
     lab_json_write(value, 0, &text);
-    const char *copy = lab_arena_strdup(&arena, text.text);
+    const char *copy = lab_arena_strdup(&test_arena, text.text);
     lab_str_release(&text);
     return copy;
 }
@@ -100,10 +91,10 @@ static const struct lab_value *merge(enum lab_plan_processes processes, const ch
     struct lab_value *list = parse(results);
     struct runner_rank ranks[RANKS_MAX] = {0};
     struct lab_run_rank places[RANKS_MAX] = {0};
-    char *rest = lab_arena_strdup(&arena, devices);
+    char *rest = lab_arena_strdup(&test_arena, devices);
     for (int i = 0; i < list->count; i++) {
         char *device = strsep(&rest, " ");
-        ranks[i].result = lab_result_read(list->items[i], &arena);
+        ranks[i].result = lab_result_read(list->items[i], &test_arena);
         places[i].device = device ? device : "cpu:0";
     }
     struct lab_run_monitor_question question = {.ranks = places,
@@ -111,9 +102,9 @@ static const struct lab_value *merge(enum lab_plan_processes processes, const ch
                                                 .start_ns = 100 * LAB_NS_PER_S,
                                                 .now_ns = 110 * LAB_NS_PER_S};
     outcome = (struct lab_run){.end_ns = 5};
-    runner_result_merge(ranks, list->count, processes, profiler, monitor, &question, &arena,
+    runner_result_merge(ranks, list->count, processes, profiler, monitor, &question, &test_arena,
                         &outcome);
-    return lab_result_value(outcome.result, LAB_RESULT_RUN_VIEW, NULL, &arena);
+    return lab_result_value(outcome.result, LAB_RESULT_RUN_VIEW, NULL, &test_arena);
 }
 
 LAB_TEST(ranks_become_one_result) {
@@ -319,7 +310,7 @@ static struct lab_value *ask(const char *device, double first_s, double last_s,
                              struct lab_run_monitor_question more) {
     struct lab_run_rank place = {.device = device};
     int64_t first_ns = at(first_s), last_ns = at(last_s);
-    struct lab_result *result = lab_arena_alloc(&arena, 1, sizeof *result);
+    struct lab_result *result = lab_arena_alloc(&test_arena, 1, sizeof *result);
     *result = lab_result_none;
     more.ranks = &place;
     more.rank_count = 1;
@@ -329,8 +320,8 @@ static struct lab_value *ask(const char *device, double first_s, double last_s,
     more.last_ns = &last_ns;
     more.own = own_pids;
     more.own_count = 1;
-    lab_run_monitor_answer(monitor, &more, &arena, result);
-    return lab_result_value(result, LAB_RESULT_RANK_VIEW, NULL, &arena);
+    lab_run_monitor_answer(monitor, &more, &test_arena, result);
+    return lab_result_value(result, LAB_RESULT_RANK_VIEW, NULL, &test_arena);
 }
 
 static const struct lab_run_monitor_question plainly;
@@ -431,7 +422,7 @@ LAB_TEST(what_the_driver_reports_is_told) {
         tell(100, GPU_0, LAB_EVENT_XID, xid, "");
         watch();
         assert_has(ask("cuda:0", 102, 108, plainly),
-                   lab_arena_printf(&arena,
+                   lab_arena_printf(&test_arena,
                                     "{\"invalid\":[\"the driver reported a fault of the hardware "
                                     "(Xid %lld)\"]}",
                                     (long long)xid));

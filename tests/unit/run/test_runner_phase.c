@@ -2,36 +2,20 @@
  * test_runner_phase.c: what a run of a phase is told beside its plan: CPUs of its own, and what runs
  * of other phases chose on the same device.
  */
-#include "base/file/own.h"
 #include "base/json.h"
 #include "run/runner_internal.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
 
 /* --- CPUs --- */
 
 /* Nodes 0 and 2, five cores each in turn, two threads a core: core i has CPUs i and i + 10. */
 static struct lab_machine make_machine(void) {
     static struct lab_node nodes[2] = {{.number = 0}, {.number = 2}};
-    struct lab_core *cores = lab_arena_alloc(&arena, 10, sizeof *cores);
+    struct lab_core *cores = lab_arena_alloc(&test_arena, 10, sizeof *cores);
     for (int i = 0; i < 10; i++) {
-        int *cpus = lab_arena_alloc(&arena, 2, sizeof *cpus);
+        int *cpus = lab_arena_alloc(&test_arena, 2, sizeof *cpus);
         cpus[0] = i;
         cpus[1] = i + 10;
         cores[i] = (struct lab_core){.node = i % 2, .cpus = {cpus, 2}};
@@ -57,15 +41,15 @@ static const char *choose(const char *gpu_nodes, int index, unsigned mitigations
     struct lab_plan_phase phase = {.name = "isolated", .mitigations = mitigations};
     struct lab_plan_run planned = {
         .phase = &phase, .workload = "null", .ranks = ranks, .rank_count = count};
-    struct runner *runner = lab_arena_alloc(&arena, 1, sizeof *runner);
+    struct runner *runner = lab_arena_alloc(&test_arena, 1, sizeof *runner);
     struct lab_job_rank rank = {0};
     runner->spec = &spec;
     runner->simulated = simulated;
-    ASSERT_OK(runner_phase_rank(runner, &planned, index, &arena, &rank, err));
+    ASSERT_OK(runner_phase_rank(runner, &planned, index, &test_arena, &rank, err));
     struct lab_str text;
     lab_str_init(&text);
     lab_cpus_write(&(struct lab_cpus){(int *)rank.cpus, rank.cpu_count}, &text);
-    const char *copy = lab_arena_strdup(&arena, text.text);
+    const char *copy = lab_arena_strdup(&test_arena, text.text);
     lab_str_release(&text);
     return copy;
 }
@@ -93,9 +77,9 @@ LAB_TEST(gpus_share_the_cores_of_their_node) {
 /* --- choices --- */
 
 static const char *told(const struct lab_job_rank *rank) {
-    const char *text = lab_arena_printf(&arena, "%s:", rank->config ? rank->config : "");
+    const char *text = lab_arena_printf(&test_arena, "%s:", rank->config ? rank->config : "");
     for (int i = 0; i < rank->choice_count; i++)
-        text = lab_arena_printf(&arena, "%s %s=%s", text, rank->choices[i].phase,
+        text = lab_arena_printf(&test_arena, "%s %s=%s", text, rank->choices[i].phase,
                                 rank->choices[i].config);
     return text;
 }
@@ -115,33 +99,31 @@ LAB_TEST(what_was_chosen_nearest_in_time_is_told) {
     struct lab_run_rank ranks[COUNT];
     struct lab_store *store;
     int64_t epoch;
-    char folder[] = "/tmp/gpulab-test-phase-XXXXXX";
     struct lab_store_study study = {
         .name = "s", .option = "s", .config = "", .words = "[]", .machine = "{}", .version = "0"};
-    assert_non_null(mkdtemp(folder));
     for (int i = 0; i < COUNT; i++) {
         ranks[i] = (struct lab_run_rank){0, done[i].device, 0};
-        runs[i] =
-            (struct lab_run){.id = lab_arena_printf(&arena, "r%d", i),
-                             .identity = (uint64_t)i + 1,
-                             .position = i,
-                             .workload = "gemm",
-                             .label = done[i].label,
-                             .options = "{}",
-                             .series = "[]",
-                             .test = lab_arena_printf(&arena, "{\"phase\": \"%s\"}", done[i].phase),
-                             .repeat = done[i].repeat,
-                             .ranks = &ranks[i],
-                             .rank_count = 1};
+        runs[i] = (struct lab_run){
+            .id = lab_arena_printf(&test_arena, "r%d", i),
+            .identity = (uint64_t)i + 1,
+            .position = i,
+            .workload = "gemm",
+            .label = done[i].label,
+            .options = "{}",
+            .series = "[]",
+            .test = lab_arena_printf(&test_arena, "{\"phase\": \"%s\"}", done[i].phase),
+            .repeat = done[i].repeat,
+            .ranks = &ranks[i],
+            .rank_count = 1};
     }
-    ASSERT_OK(lab_store_create(lab_arena_printf(&arena, "%s/study.db", folder), &study, runs, COUNT,
-                               &store, err));
+    ASSERT_OK(lab_store_create(test_path("study.db"), &study, runs, COUNT, &store, err));
     ASSERT_OK(lab_store_epoch(store, "runner", &epoch, err));
     for (int i = 0; i < COUNT; i++) {
         struct lab_result rank = lab_result_none, result = lab_result_none;
-        rank.tuning = done[i].config ? lab_arena_printf(&arena, "{\"best_config_text\": \"%s\"}",
-                                                        done[i].config)
-                                     : NULL;
+        rank.tuning =
+            done[i].config
+                ? lab_arena_printf(&test_arena, "{\"best_config_text\": \"%s\"}", done[i].config)
+                : NULL;
         result.ranks = &rank;
         result.rank_count = 1;
         struct lab_run outcome = {
@@ -151,7 +133,7 @@ LAB_TEST(what_was_chosen_nearest_in_time_is_told) {
     }
     struct lab_plan plan = {0};
     struct lab_runner_spec spec = {.plan = &plan, .store = store};
-    struct runner *runner = lab_arena_alloc(&arena, 1, sizeof *runner);
+    struct runner *runner = lab_arena_alloc(&test_arena, 1, sizeof *runner);
     runner->spec = &spec;
     static const struct {
         bool regret;
@@ -177,7 +159,7 @@ LAB_TEST(what_was_chosen_nearest_in_time_is_told) {
                                        .repeat = cases[i].repeat};
         struct lab_job_rank rank = {.device = cases[i].device};
         struct lab_err err = LAB_ERR_INIT;
-        int result = runner_phase_rank(runner, &planned, 0, &arena, &rank, &err);
+        int result = runner_phase_rank(runner, &planned, 0, &test_arena, &rank, &err);
         assert_int_equal(result, cases[i].told ? 0 : -1);
         assert_string_equal(cases[i].told ? told(&rank) : err.text,
                             cases[i].told
@@ -186,7 +168,4 @@ LAB_TEST(what_was_chosen_nearest_in_time_is_told) {
                                   "baseline has tuned g on cuda:2");
     }
     lab_store_close(store);
-    lab_own_remove_tree(folder);
 }
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};

@@ -7,33 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-static struct lab_arena arena;
-
-static int set_up(void **state) {
-    (void)state;
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
-const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
-
 LAB_TEST(trackers_are_named_in_lists) {
     const struct lab_tracker *const *list;
-    ASSERT_OK(lab_tracker_list("wandb, trackio,wandb,none", &arena, &list, err));
+    ASSERT_OK(lab_tracker_list("wandb, trackio,wandb,none", &test_arena, &list, err));
     assert_string_equal(list[0]->name, "wandb");
     assert_string_equal(list[1]->name, "trackio");
     assert_null(list[2]);
-    ASSERT_OK(lab_tracker_list(NULL, &arena, &list, err));
+    ASSERT_OK(lab_tracker_list(NULL, &test_arena, &list, err));
     assert_null(list[0]);
-    ASSERT_FAILS(lab_tracker_list("wandb,tensorbord", &arena, &list, err), LAB_ERR_USER,
+    ASSERT_FAILS(lab_tracker_list("wandb,tensorbord", &test_arena, &list, err), LAB_ERR_USER,
                  "no tracker 'tensorbord'; did you mean 'tensorboard'?");
-    ASSERT_SAYS(lab_tracker_list("x", &arena, &list, err),
+    ASSERT_SAYS(lab_tracker_list("x", &test_arena, &list, err),
                 "there are mlflow, tensorboard, trackio and wandb");
     for (int i = 0; lab_trackers[i]; i++) {
         const struct lab_tracker *tracker = lab_trackers[i];
@@ -48,8 +32,8 @@ LAB_TEST(names_and_numbers_are_safe) {
         {"", "unnamed", "unnamed"},    {"é👍", "unnamed", "é👍"},  {"a\n\xff!", "a", "a"},
         {"lr=0.1", "lr-0.1", "lr-0.1"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        assert_string_equal(lab_track_safe_name(names[i][0], false, &arena), names[i][1]);
-        assert_string_equal(lab_track_safe_name(names[i][0], true, &arena), names[i][2]);
+        assert_string_equal(lab_track_safe_name(names[i][0], false, &test_arena), names[i][1]);
+        assert_string_equal(lab_track_safe_name(names[i][0], true, &test_arena), names[i][2]);
     }
     LAB_AUTO(str, out);
     static const double values[] = {1, -3, 0.1, 1e300, INFINITY, -INFINITY, NAN};
@@ -75,7 +59,8 @@ LAB_TEST(a_sample_has_totals_and_each_gpu) {
     struct lab_track_sample sample = make_sample(gpus);
     struct lab_track_run run = {.label = "", .prefix = "", .renamed = ""};
     struct lab_track_row row;
-    assert_int_equal(lab_track_sample_row(&run, &sample, &arena, &row), 0); /* unknown is never 0 */
+    assert_int_equal(lab_track_sample_row(&run, &sample, &test_arena, &row),
+                     0); /* unknown is never 0 */
     gpus[0].values[LAB_METRIC_UTILIZATION] = 60;
     gpus[1].values[LAB_METRIC_UTILIZATION] = 100;
     gpus[0].values[LAB_METRIC_MEMORY_USED] = 256 << 20;
@@ -86,7 +71,7 @@ LAB_TEST(a_sample_has_totals_and_each_gpu) {
         {"gpu_3_utilization", 100},  {"gpu_3_power", 300},        {"gpu_total_memory", 768},
         {"gpu_avg_utilization", 80}, {"gpu_load_balance_cv", 25},
     };
-    assert_int_equal(lab_track_sample_row(&run, &sample, &arena, &row), 8);
+    assert_int_equal(lab_track_sample_row(&run, &sample, &test_arena, &row), 8);
     for (int i = 0; i < row.count; i++) {
         assert_string_equal(row.values[i].key, right[i].key);
         assert_near(row.values[i].value, right[i].value, 1e-9);
@@ -95,12 +80,12 @@ LAB_TEST(a_sample_has_totals_and_each_gpu) {
 
 LAB_TEST(names_of_values_can_be_others) {
     struct lab_track_run run = {.label = "", .prefix = "", .renamed = "loss=error,x=a/b"};
-    assert_string_equal(lab_track_name(&run, "loss", &arena), "error");
-    assert_string_equal(lab_track_name(&run, "los", &arena), "los");
-    assert_string_equal(lab_track_name(&run, "losses", &arena), "losses");
+    assert_string_equal(lab_track_name(&run, "loss", &test_arena), "error");
+    assert_string_equal(lab_track_name(&run, "los", &test_arena), "los");
+    assert_string_equal(lab_track_name(&run, "losses", &test_arena), "losses");
     run.prefix = "train/";
     run.label = "host1";
-    assert_string_equal(lab_track_name(&run, "x", &arena), "train/host1/a/b");
+    assert_string_equal(lab_track_name(&run, "x", &test_arena), "train/host1/a/b");
 }
 
 /* Chunks of a .wandb file: each has its checksum, none crosses a block. Returns how many records. */
@@ -134,7 +119,7 @@ LAB_TEST(records_of_wandb_end_at_blocks) {
                                 "host",
                                 "",
                                 (const char *const[]){NULL},
-                                lab_value_map(&arena),
+                                lab_value_map(&test_arena),
                                 "",
                                 "",
                                 "",
