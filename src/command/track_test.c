@@ -48,7 +48,8 @@ const struct lab_command lab_command_track_test = {
     .description =
         "Writes one synthetic run in the tracker's format: 100 steps of a loss that falls, and "
         "samples of two GPUs. tensorboard and wandb write into the current folder, trackio into "
-        "its inbox. It shows whether the files arrive where the tracker looks for them.",
+        "its inbox, mlflow to the server at $MLFLOW_TRACKING_URI. It shows whether they arrive "
+        "where the tracker looks for them.",
     .min_words = 1,
     .max_words = 1,
     .examples = examples,
