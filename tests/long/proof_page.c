@@ -263,8 +263,8 @@ void proof_claims_text(const struct proof_claims *claims, bool sample, struct la
 static const char promises[] =
     "## What is promised\n\n"
     "| a claim says | promise |\n|---|---|\n"
-    "| an interval at 95% | it holds the truth in 93 to 97% of at least 2,000; a prediction's, "
-    "which has the model's error besides, and one of two runs, which is wider on purpose, in at "
+    "| an interval at 95% | it holds the truth in 93 to 97% of at least 2,000 |\n"
+    "| an interval of two runs, or a prediction's | wider on purpose: it holds the truth in at "
     "least 93% |\n"
     "| yes, there is an effect | of a study's claims at most 5% are false: no effect, or in the "
     "other direction |\n"
