@@ -117,10 +117,10 @@ def measure_readings(bench):
         bench.head(f"Readings of {gpus} {'' if real else 'fake '}GPU{'s' * (gpus > 1)}, each 100 ms, "
                    f"{out['metrics']:.0f} metrics")
         fake = "" if real else "fake: judged by nothing"
-        bench.row("fast tier with GPM: thread time of a GPU, median", out["thread_p50_us"], "us",
+        bench.row("fast tier: thread time of a GPU, median", out["thread_p50_us"], "us",
                   100 if real else None, fake)
         bench.row("with the slow tier, once a second: 95th percentile", out["thread_p95_us"], "us")
-        bench.row(f"fast tier with GPM: {gpus} GPU{'s' * (gpus > 1)}, wall, median", out["wall_p50_us"],
+        bench.row(f"fast tier: {gpus} GPU{'s' * (gpus > 1)}, wall, median", out["wall_p50_us"],
                   "us", 200 if real and gpus <= 8 else None, fake)
         found.setdefault("real" if real else "fake", out)
     return found

@@ -1,8 +1,7 @@
 /*
  * reading.c: what one reading of all GPUs costs: thread time of each, and wall time from the first
- * that begins to the last that is done, a thread for each GPU. A reading each 100 ms, so that all
- * of them take a GPM sample and nine of ten nothing of the slow tier: the median is the fast tier
- * with GPM.
+ * that begins to the last that is done, a thread for each GPU. A reading each 100 ms, so that one in
+ * five takes a GPM sample and one in ten the slow tier: the median is the fast tier.
  *
  *     bench_reading SECONDS       prints `name value` lines; bench/monitor judges them
  *

@@ -47,6 +47,7 @@ static const struct lab_option watch_options[] = {
 /* Energy, ECC and the like aren't asked for; links and who is on a GPU hardly change. Both are read
  * when a round begins. */
 #define SLOW_NS (60 * LAB_NS_PER_S)
+#define GPM_NS  (100 * LAB_NS_PER_MS)
 #define YOUNG_S 10                  /* since a job began: its ranks may follow */
 #define OPEN_NS (30 * LAB_NS_PER_S) /* that a driver's start is waited for */
 
@@ -137,6 +138,7 @@ static int watch_job(struct round *round, struct lab_err *err) {
                   .clock = lab_clock_system(),
                   .interval_ns = llround(config->interval_s * LAB_NS_PER_S),
                   .slow_ns = SLOW_NS,
+                  .gpm_ns = GPM_NS,
                   .root = ""},
         .probes = probes,
         .open_patience_ns = OPEN_NS};

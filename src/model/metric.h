@@ -38,7 +38,7 @@ enum lab_metric_kind {
     X(PERFORMANCE_STATE, "performance_state", "", GAUGE, 1, "Performance state")                   \
     X(ENCODER, "encoder_utilization", "%", GAUGE, 1, "Encoder utilisation")                        \
     X(DECODER, "decoder_utilization", "%", GAUGE, 1, "Decoder utilisation")                        \
-    /* a GPU, each 100 ms or more: shares of the time between two readings (GPM) */                \
+    /* a GPU, each 0.5 s (0.1 s in studies): shares of the time between two readings (GPM) */      \
     X(GRAPHICS_ACTIVE, "graphics_active", "%", GAUGE, 0.01, "Graphics or compute engine active")   \
     X(SM_ACTIVE, "sm_active", "%", GAUGE, 0.01, "Multiprocessors active")                          \
     X(SM_OCCUPANCY, "sm_occupancy", "%", GAUGE, 0.01, "Occupancy of multiprocessors")              \

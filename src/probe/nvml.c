@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define SLOW_NS LAB_NS_PER_S
+#define GPM_NS  (500 * LAB_NS_PER_MS)
 
 static const enum lab_metric_id mig_metrics[] = {
     LAB_METRIC_MEMORY_USED,     LAB_METRIC_MEMORY_RESERVED, LAB_METRIC_MEMORY_TOTAL,
@@ -109,6 +110,7 @@ static int nvml_open(const struct lab_probe_setup *setup, void **ret_state, stru
     probe->clock = setup->clock;
     probe->interval_ns = setup->interval_ns;
     probe->slow_ns = setup->slow_ns > 0 ? setup->slow_ns : SLOW_NS;
+    probe->gpm_ns = setup->gpm_ns > 0 ? setup->gpm_ns : GPM_NS;
     probe->root = lab_mem_strdup(setup->root ? setup->root : "");
     probe->simulated = lab_nvml_simulated(probe->nvml);
     probe->holder = (struct lab_nvml_holder){give_all_up, probe, NULL};

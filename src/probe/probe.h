@@ -29,6 +29,7 @@ struct lab_probe_setup {
     /* between readings of GPUs that take milliseconds; 0 = each second. Where it is longer, other
      * costly readings are spared as well */
     int64_t slow_ns;
+    int64_t gpm_ns;     /* between GPM samples, at least 100 ms; 0 = half a second */
     const char *root;   /* "" = this machine's /proc and /sys; tests bring a folder that has both */
     bool all_processes; /* list those without a GPU too */
     const int32_t *pids; /* of those without a GPU, these at least; NULL = none */

@@ -112,6 +112,7 @@ int lab_run_monitor_open(const struct lab_run_monitor_spec *spec,
         .setup = {.machine = spec->machine,
                   .clock = lab_clock_system(),
                   .interval_ns = spec->gpus ? INTERVAL_GPU_NS : INTERVAL_HOST_NS,
+                  .gpm_ns = INTERVAL_GPU_NS,
                   .root = ""},
         .cpus = spec->cpus};
     struct lab_recorder_setup setup = {.interval_ns = config.setup.interval_ns, .note = ""};

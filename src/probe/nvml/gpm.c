@@ -1,9 +1,10 @@
 /*
  * gpm.c: how much multiprocessors, tensor cores, memory and links did between two samples, on GPUs
- * since Hopper. The driver refreshes samples each 100 ms, so they are taken no closer. Most figures
- * take microseconds to work out from two samples; two of them ask the driver again, for 0.6 and 1.8
- * ms on an H200, so those are worked out once a second, over that second. Hence three samples: the
- * newest, the one that the costly figures are counted from, and room for the next.
+ * since Hopper. The driver refreshes samples each 100 ms, so they are taken no closer. On an H200 a
+ * sample costs 0.2 ms, twice the rest of a tick: one each half second, unless the caller asks for
+ * more. Most figures take microseconds to work out from two samples. Graphics activity asks the
+ * driver again, for 1.9 ms, so it is worked out once a second, over that second. Hence three
+ * samples: the newest, the one that the costly figure is counted from, and room for the next.
  */
 #include "probe/nvml/nvml.h"
 
@@ -23,7 +24,7 @@ static const struct {
     {LAB_NVML_GPM_SM, LAB_METRIC_SM_ACTIVE, false, false},
     {LAB_NVML_GPM_OCCUPANCY, LAB_METRIC_SM_OCCUPANCY, false, false},
     {LAB_NVML_GPM_TENSOR, LAB_METRIC_TENSOR_ACTIVE, false, false},
-    {LAB_NVML_GPM_DRAM, LAB_METRIC_DRAM_ACTIVE, false, true},
+    {LAB_NVML_GPM_DRAM, LAB_METRIC_DRAM_ACTIVE, false, false},
     {LAB_NVML_GPM_FP64, LAB_METRIC_FP64_ACTIVE, false, false},
     {LAB_NVML_GPM_FP32, LAB_METRIC_FP32_ACTIVE, false, false},
     {LAB_NVML_GPM_FP16, LAB_METRIC_FP16_ACTIVE, false, false},
@@ -110,10 +111,16 @@ static int free_sample(const struct nvml_unit *unit) {
     return next;
 }
 
+/* When a run begins or ends, and each second, as soon as the driver has a new one. */
+static int64_t period_ns(const struct nvml_unit *unit, bool slow) {
+    int64_t period = unit->gpu->probe->gpm_ns;
+    return slow || unit->costly_due || period < SAMPLE_NS ? SAMPLE_NS : period;
+}
+
 void nvml_read_gpm(struct nvml_unit *unit, int64_t now_ns, bool slow) {
     unit->costly_due |= slow; /* until the next sample, if it is too soon for one now */
     if (!nvml_may_ask(unit, NVML_ASK_GPM) || !prepare(unit) ||
-        (unit->newest >= 0 && now_ns - unit->newest_ns < SAMPLE_NS - SLACK_NS))
+        (unit->newest >= 0 && now_ns - unit->newest_ns < period_ns(unit, slow) - SLACK_NS))
         return;
     int next = free_sample(unit);
     if (!take(unit, unit->samples[next]))

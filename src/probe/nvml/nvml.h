@@ -130,7 +130,7 @@ struct nvml_probe {
     const struct lab_nvml *nvml;
     const struct lab_machine *machine;
     const struct lab_clock *clock;
-    int64_t interval_ns, slow_ns;
+    int64_t interval_ns, slow_ns, gpm_ns;
     char *root;
     bool simulated;
     struct nvml_gpu *gpus;

@@ -140,8 +140,10 @@ static inline struct lab_probe_sink sink_of(int lane) {
 /* --- the probe --- */
 
 static inline struct lab_probe_setup fixture_setup(void) {
-    return (struct lab_probe_setup){
-        .clock = &fixture_clock, .interval_ns = 100 * LAB_NS_PER_MS, .root = ""};
+    return (struct lab_probe_setup){.clock = &fixture_clock,
+                                    .interval_ns = 100 * LAB_NS_PER_MS,
+                                    .gpm_ns = 100 * LAB_NS_PER_MS,
+                                    .root = ""};
 }
 
 /* The script from its beginning, and a probe that watches it. */

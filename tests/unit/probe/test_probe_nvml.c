@@ -141,20 +141,35 @@ LAB_TEST(gpm_compares_samples_a_tenth_of_a_second_apart) {
 }
 
 LAB_TEST(costly_figures_come_once_a_second_and_are_of_all_of_it) {
-    void *probe = open_script("dram=10@0:50@0.6; sm=10@0:50@0.6");
+    void *probe = open_script("graphics=10@0:50@0.6; sm=10@0:50@0.6");
     for (int tick = 0; tick <= 11; tick++) {
         read_ok(probe, 0);
         if (tick == 1) {
-            ASSERT_VALUE(0, DRAM_ACTIVE, 10); /* the first two samples are compared at once */
+            ASSERT_VALUE(0, GRAPHICS_ACTIVE, 10); /* the first two samples are compared at once */
         } else if (tick != 10) {
-            ASSERT_UNKNOWN(0, DRAM_ACTIVE);
+            ASSERT_UNKNOWN(0, GRAPHICS_ACTIVE);
         } else {
             ASSERT_VALUE(0, SM_ACTIVE, 50);
             /* from 0.1 to 1.0 s: five ninths at 10, four at 50 */
-            ASSERT_VALUE(0, DRAM_ACTIVE, 27.78);
+            ASSERT_VALUE(0, GRAPHICS_ACTIVE, 27.78);
         }
         advance(0.1);
     }
+    lab_probe_nvml.close(probe);
+}
+
+LAB_TEST(gpm_is_sampled_each_half_second_unless_asked_for_more) {
+    struct lab_probe_setup setup = fixture_setup();
+    setup.gpm_ns = 0;
+    void *probe = open_with("sm=50", &setup);
+    int known = 0;
+    for (int tick = 0; tick <= 30; tick++) {
+        read_ok(probe, 0);
+        known += !isnan(value(0, LAB_METRIC_SM_ACTIVE));
+        advance(0.1);
+    }
+    assert_int_equal(known, 7); /* at 0.1, 0.6 and 1 s, then each half second */
+    assert_int_equal(fake.calls("nvmlGpmSampleGet", -1), 8);
     lab_probe_nvml.close(probe);
 }
 
