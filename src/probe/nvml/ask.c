@@ -1,6 +1,5 @@
 /*
- * ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble;
- * and which questions cost too much to be asked at every tick.
+ * ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble.
  */
 #include "probe/nvml/nvml.h"
 
@@ -74,27 +73,4 @@ bool nvml_answered(struct nvml_unit *unit, enum nvml_question question, const ch
         unit->gpu->fatal_call = call;
     }
     return false;
-}
-
-/* --- what it costs --- */
-
-#define DEAR_NS    30000
-#define DEAR_TRIES 4
-
-bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow) {
-    return slow || !(unit->dear >> question & 1);
-}
-
-int64_t nvml_weighs(const struct nvml_unit *unit, enum nvml_question question) {
-    return unit->costs[question].tries < DEAR_TRIES ? lab_clock_now(lab_clock_system()) : -1;
-}
-
-void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns) {
-    if (began_ns < 0)
-        return;
-    int64_t cost_ns = lab_clock_now(lab_clock_system()) - began_ns;
-    if (!unit->costs[question].tries++ || cost_ns < unit->costs[question].least_ns)
-        unit->costs[question].least_ns = cost_ns;
-    if (unit->costs[question].tries == DEAR_TRIES && unit->costs[question].least_ns > DEAR_NS)
-        unit->dear |= UINT64_C(1) << question;
 }

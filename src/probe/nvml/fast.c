@@ -109,30 +109,13 @@ static void read_decoder(struct nvml_unit *unit) {
         nvml_set(unit, LAB_METRIC_DECODER, percent, PERCENT_MAX);
 }
 
-static void read_memory_temperature(struct nvml_unit *unit) {
+/* What nobody needs at every tick: once a second. */
+static void read_seldom(struct nvml_unit *unit) {
+    read_state(unit);
+    read_fan(unit);
+    read_encoder(unit);
+    read_decoder(unit);
     nvml_read_fields(unit, NVML_FIELDS_HEAT);
-}
-
-/* What nobody needs at every tick, and is read so only while that costs little. */
-static const struct {
-    enum nvml_question question;
-    void (*read)(struct nvml_unit *unit);
-} weighed[] = {
-    {NVML_ASK_STATE, read_state},
-    {NVML_ASK_FAN, read_fan},
-    {NVML_ASK_ENCODER, read_encoder},
-    {NVML_ASK_DECODER, read_decoder},
-    {NVML_ASK_HEAT_FIELD, read_memory_temperature},
-};
-
-static void read_weighed(struct nvml_unit *unit, bool slow) {
-    for (size_t i = 0; i < sizeof weighed / sizeof *weighed; i++) {
-        if (!nvml_is_due(unit, weighed[i].question, slow))
-            continue;
-        int64_t began_ns = nvml_weighs(unit, weighed[i].question);
-        weighed[i].read(unit);
-        nvml_weigh(unit, weighed[i].question, began_ns);
-    }
 }
 
 void nvml_read_fast(struct nvml_unit *unit, bool slow) {
@@ -150,5 +133,6 @@ void nvml_read_fast(struct nvml_unit *unit, bool slow) {
     read_temperature(unit);
     read_clocks(unit);
     nvml_read_fields(unit, NVML_FIELDS_FAST);
-    read_weighed(unit, slow);
+    if (slow)
+        read_seldom(unit);
 }

@@ -74,12 +74,7 @@ struct nvml_unit { /* a GPU, or a MIG instance of it */
 
     uint64_t refused, doubted; /* bits of questions; doubted: met an unknown error once */
     uint64_t refused_fields;   /* bits of rows in the table of fields */
-    uint64_t dear;             /* bits of questions that take too long for every tick */
-    struct {
-        int tries;
-        int64_t least_ns;
-    } costs[NVML_ASK_COUNT];
-    bool unified; /* has no memory of its own */
+    bool unified;              /* has no memory of its own */
 
     int64_t values[NVML_METRICS]; /* of this reading */
     uint64_t valid[LAB_VALID_WORDS(NVML_METRICS)];
@@ -164,15 +159,6 @@ void nvml_ask_again(struct nvml_gpu *gpu, int64_t now_ns);
 
 /* Does it mean that it will never be known here? */
 bool nvml_is_refusal(lab_nvml_result result);
-
-/*
- * What questions of the fast tier cost depends on GPU and driver. One that took longer than 30 µs
- * each of the first four times is asked in the slow tier alone from then on.
- */
-bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow);
-/* Around the question: the time, or -1 once its cost is known. */
-int64_t nvml_weighs(const struct nvml_unit *unit, enum nvml_question question);
-void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns);
 
 /* Values outside of what can be are left out. */
 static inline void nvml_set(struct nvml_unit *unit, enum lab_metric_id metric, int64_t value,
