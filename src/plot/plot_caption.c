@@ -81,6 +81,6 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
                                 found.bars ? "too narrow to see" : "narrower than the marks");
     return lab_arena_printf(arena, "%s%s%s are %s.%s%s", before, space,
                             found.band ? "Bands" : "Whiskers", chart->intervals,
-                            found.beyond && !found.band ? " Arrows: beyond the axis." : "",
+                            found.beyond ? " Arrows: beyond the axis." : "",
                             found.bare ? " Marks without one: n = 1, no interval." : "");
 }

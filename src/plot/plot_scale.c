@@ -20,7 +20,7 @@
 #define CONSTANT       1e-9 /* share of the values: a smaller range is rounding */
 #define ZERO_AT        0.03 /* of a logarithmic axis: where 0 stands */
 #define ZERO_ROOM      0.12
-#define USUAL_WIDTHS   3 /* of the median interval: wider ones are cut at the area's edge */
+#define USUAL_WIDTHS   1.5 /* of the median interval: wider ones are cut at the area's edge */
 
 /* --- range --- */
 
@@ -70,7 +70,8 @@ static void widen_by_series(struct range *range, const struct lab_chart_series *
 }
 
 /* How far intervals may reach: twice the span of the values beyond them, or some of the usual
- * interval's widths. */
+ * interval's widths. Of positive values, no farther than twice the largest: those of two runs would
+ * press the values into a line. */
 static struct range whiskers_most(const struct lab_chart_panel *const *panels, int count,
                                   struct lab_arena *arena) {
     struct range values = {.low = NAN, .high = NAN};
@@ -91,6 +92,8 @@ static struct range whiskers_most(const struct lab_chart_panel *const *panels, i
         }
     LAB_SORT_NUMBERS(widths, n);
     double beyond = fmax(2 * (values.high - values.low), n > 0 ? USUAL_WIDTHS * widths[n / 2] : 0);
+    if (values.low > 0)
+        beyond = fmin(beyond, values.high);
     return (struct range){.low = values.low - beyond, .high = values.high + beyond};
 }
 

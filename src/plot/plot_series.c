@@ -230,11 +230,21 @@ static void draw_whiskers(const struct drawing *d, const struct path *path,
         plot_add_path(d->scene, PLOT_LINE, path->points, path->count, colour)->width = 1.2;
 }
 
-static void add_points(const struct drawing *d, double moved, bool whiskers) {
+/* Where the intervals are a band: one that no neighbour continues, and one that leaves the area. */
+static bool needs_whisker(const struct drawing *d, size_t i) {
+    const struct lab_chart_series *series = d->series;
+    bool before = i > 0 && isfinite(series->high[i - 1] - series->low[i - 1]),
+         after = i + 1 < series->count && isfinite(series->high[i + 1] - series->low[i + 1]);
+    return (!before && !after) || series->low[i] < d->made->y.low ||
+           series->high[i] > d->made->y.high;
+}
+
+static void add_points(const struct drawing *d, double moved, bool band) {
     const struct lab_chart_series *series = d->series;
     struct path path = whiskers_of(d);
-    for (size_t i = 0; whiskers && plot_has_whiskers(series) && i < series->count; i++)
-        add_whisker(d, &path, at_x(d, series->x[i] + moved), series->low[i], series->high[i]);
+    for (size_t i = 0; plot_has_whiskers(series) && i < series->count; i++)
+        if (!band || needs_whisker(d, i))
+            add_whisker(d, &path, at_x(d, series->x[i] + moved), series->low[i], series->high[i]);
     draw_whiskers(d, &path, d->colour);
     for (size_t i = 0; i < series->count; i++) {
         double x = at_x(d, series->x[i] + moved), y = at_y(d, value_of(series->y, i));
@@ -246,13 +256,13 @@ static void add_points(const struct drawing *d, double moved, bool whiskers) {
     }
 }
 
-/* Intervals of a curve are a band; of a single point, and of categories, whiskers. */
+/* Intervals of a curve are a band; of single points, and of categories, whiskers. */
 static void add_curve(const struct drawing *d) {
     bool band = plot_has_band(d->made->panel, d->series);
     if (band)
         add_band(d);
     add_line(d);
-    add_points(d, 0, !band);
+    add_points(d, 0, band);
 }
 
 /* --- bars and boxes --- */
@@ -496,7 +506,7 @@ static void add_one(const struct drawing *d, int *bar, int *box, int *dodged) {
         add_points(
             d,
             made->dodged ? moved_by((*dodged)++, made->dodged, fmin(0.14, 0.7 / made->dodged)) : 0,
-            true);
+            false);
         break;
     case LAB_CHART_LINE_POINTS:
         add_curve(d);

@@ -207,6 +207,32 @@ LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
     }
 }
 
+/* Given intervals of two runs that reach twenty times as far as the values, then the axis follows
+ * the values, and what leaves it is an arrow. One that no neighbour continues is a whisker. */
+LAB_TEST(the_axis_follows_the_values) {
+    struct given *g = *state;
+    double x[] = {16, 32, 64, 128}, y[] = {0.45, 0.53, 0.66, 0.94}, low[] = {NAN, 0.2, NAN, 0.04},
+           high[] = {NAN, 2.3, NAN, 20.5};
+    struct lab_chart_series series = {
+        .mark = LAB_CHART_LINE_POINTS, .x = x, .y = y, .low = low, .high = high, .count = 4};
+    struct lab_chart_panel panel = {.x = given_axis("Batch"),
+                                    .y = given_axis("Speed-up"),
+                                    .series = &series,
+                                    .series_count = 1};
+    struct lab_chart chart = {.panels = &panel, .panel_count = 1, .intervals = "95% intervals"};
+    struct plot_layout layout;
+    plot_layout_make(&chart, &plot_page, &g->arena, &layout);
+    assert_true(layout.panels[0].y.low == 0 && layout.panels[0].y.high < 2.1);
+    assert_contains(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+                    "Arrows: beyond the axis.");
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    int points = 0; /* of whiskers: eleven each */
+    for (int i = 0; i < scene.count; i++)
+        if (scene.marks[i].kind == PLOT_LINE && scene.marks[i].width == 1.2)
+            points += scene.marks[i].count;
+    assert_int_equal(points, 2 * 11);
+}
+
 /* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them, and
  * no title is cut. */
 LAB_TEST(maps_have_room_for_their_values) {
