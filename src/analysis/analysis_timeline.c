@@ -10,6 +10,7 @@
 #define GPUS_MAX     64
 #define NAMES_MAX    4  /* that are shaded each in its own colour */
 #define RUNS_MAX     60 /* that are shaded: more are noise */
+#define USED_PERCENT 1 /* of utilisation: a GPU that no run has and that never reached it is idle */
 
 /* --- short series --- */
 
@@ -95,6 +96,35 @@ static void look_at(struct timeline *line) {
     }
     line->unit_s =
         lab_timeline_unit(1e-9 * (double)(line->end_ns - line->start_ns), &line->time_title);
+}
+
+static bool is_busy(const struct timeline *line, int gpu) {
+    for (int r = 0; r < line->recording_count; r++)
+        for (int t = 0; t < line->recordings[r]->track_count; t++) {
+            const struct lab_track *track = &line->recordings[r]->tracks[t];
+            if (track->entity.kind == LAB_ENTITY_GPU && track->entity.index == gpu &&
+                lab_track_between(track, LAB_METRIC_UTILIZATION, INT64_MIN, INT64_MAX).max >=
+                    USED_PERCENT)
+                return true;
+        }
+    return false;
+}
+
+static bool has_gpu(const struct lab_study_table *study, int gpu) {
+    for (int i = 0; i < study->run_count; i++)
+        for (int r = 0; r < study->runs[i].rank_count; r++)
+            if (study->runs[i].ranks[r].gpu == gpu)
+                return true;
+    return false;
+}
+
+/* A GPU that was idle, and that no run of the study had, says nothing about the study. */
+static void drop_idle(struct timeline *line, const struct lab_study_table *study) {
+    int kept = 0;
+    for (int g = 0; g < line->gpu_count; g++)
+        if (has_gpu(study, line->gpus[g]) || is_busy(line, line->gpus[g]))
+            line->gpus[kept++] = line->gpus[g];
+    line->gpu_count = kept;
 }
 
 static double place(const struct timeline *line, int64_t wall_ns) {
@@ -289,17 +319,17 @@ static void add_panels(struct lab_chart *chart, const struct timeline *line) {
     add_host_panel(chart, line, "CPU utilisation, all cores [%]", 100, &cpu);
 }
 
-bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
-                       const struct lab_timeline_segment *segments, int segment_count,
-                       bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart) {
+/* `study`: NULL = the recordings are of no study. */
+static bool make_chart(struct timeline line, const struct lab_timeline_segment *segments,
+                       int segment_count, const struct lab_study_table *study, bool simulated,
+                       struct lab_chart *ret_chart) {
     struct lab_chart_shade *shades =
-        lab_arena_alloc(arena, (size_t)segment_count + 1, sizeof *shades);
-    struct timeline line = {.recordings = recordings,
-                            .recording_count = recording_count,
-                            .shades = shades,
-                            .shade_count = segment_count,
-                            .arena = arena};
+        lab_arena_alloc(line.arena, (size_t)segment_count + 1, sizeof *shades);
+    line.shades = shades;
+    line.shade_count = segment_count;
     look_at(&line);
+    if (study)
+        drop_idle(&line, study);
     for (int i = 0; i < segment_count; i++) /* a run begins before its first reading */
         line.start_ns = segments[i].from_ns < line.start_ns ? segments[i].from_ns : line.start_ns;
     for (int i = 0; i < segment_count; i++)
@@ -315,6 +345,14 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
     if (line.end_ns > line.start_ns)
         add_panels(ret_chart, &line);
     return ret_chart->panel_count > 0;
+}
+
+bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
+                       const struct lab_timeline_segment *segments, int segment_count,
+                       bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart) {
+    struct timeline line = {
+        .recordings = recordings, .recording_count = recording_count, .arena = arena};
+    return make_chart(line, segments, segment_count, NULL, simulated, ret_chart);
 }
 
 /* --- a study --- */
@@ -374,7 +412,7 @@ bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena
         if (recording && (count == 0 || recordings[count - 1] != recording))
             recordings[count++] = recording;
     }
-    int segment_count = make_segments(study, segments);
-    return lab_timeline_make(recordings, count, segments, segment_count, study->simulated, arena,
-                             ret_chart);
+    struct timeline line = {.recordings = recordings, .recording_count = count, .arena = arena};
+    return make_chart(line, segments, make_segments(study, segments), study, study->simulated,
+                      ret_chart);
 }

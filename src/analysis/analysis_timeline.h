@@ -37,6 +37,7 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
                        const struct lab_timeline_segment *segments, int segment_count,
                        bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart);
 
-/* The same of a study's runs, shaded by their phases, or else one by one. */
+/* The same of a study's runs, shaded by their phases, or else one by one. An idle GPU that no run
+ * had is left out. */
 bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena *arena,
                            struct lab_chart *ret_chart);

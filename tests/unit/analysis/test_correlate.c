@@ -55,7 +55,8 @@ static struct given_run on_gpu(int gpu) {
 }
 
 /* Two GPUs, GPU 1 disturbed by what runs on CPU 3; forty unrelated columns beside. */
-static void add_samples(struct given_study *given, struct lab_study_run *run, bool disturbed) {
+static struct beside add_samples(struct given_study *given, struct lab_study_run *run,
+                                 bool disturbed) {
     static struct noise unrelated[40];
     struct beside beside = given_samples(given, run, 0.1);
     for (int g = 0; g < 2; g++) {
@@ -71,6 +72,7 @@ static void add_samples(struct given_study *given, struct lab_study_run *run, bo
         given_column(&beside, cpu, LAB_METRIC_CORE_UTILIZATION, core, 1,
                      core == 3 ? neighbour_core : noisy, core == 3 ? &small : &unrelated[core]);
     }
+    return beside;
 }
 
 LAB_TEST(test_the_noisy_neighbour_is_named_first) {
@@ -455,7 +457,10 @@ LAB_TEST(test_pictures_show_the_finding_and_the_machine) {
     struct given_study given;
     given_begin(&given, "contention");
     struct lab_study_run *slow = given_paced(&given, on_gpu(1), 20, slowed, &ten_ms);
-    add_samples(&given, slow, true);
+    static double none = 0; /* of a GPU that no run has: not drawn */
+    struct beside idle = add_samples(&given, slow, true);
+    given_column(&idle, given_entity(&idle, LAB_ENTITY_GPU, 2), LAB_METRIC_UTILIZATION, -1, 1,
+                 constant, &none);
     struct lab_analysis_result result = when_asked(&given, "correlate");
     const struct lab_chart *top = chart_of(&result, "correlate_top");
     assert_non_null(top);
