@@ -63,16 +63,8 @@ static struct facts find_facts(const struct lab_study_table *study, struct lab_a
     return facts;
 }
 
-/* The GPU of that number in PCI order. */
-static const struct lab_pci *gpu_at(const struct lab_machine *machine, int number) {
-    for (int i = 0; i < machine->pci_count && number >= 0; i++)
-        if (lab_pci_is_gpu(&machine->pci[i]) && number-- == 0)
-            return &machine->pci[i];
-    return NULL;
-}
-
 static const struct lab_pci *gpu_of(const struct facts *facts, int rank) {
-    return gpu_at(facts->machine, facts->ranks[rank].gpu);
+    return lab_machine_gpu(facts->machine, facts->ranks[rank].gpu);
 }
 
 /* --- lines; NULL = it doesn't apply here --- */

@@ -130,6 +130,13 @@ static const char *free_to_run(const struct contention *made, const struct conte
     const char *text = lab_arena_printf(
         made->arena, "Run %s: no kernel is slowed",
         strstr(main->title, " at once") ? main->title : "devices at the same time");
+    struct contention_bridges bridges = {NULL};
+    if (pcie)
+        bridges = contention_bridges_find(made, pcie);
+    if (bridges.shared)
+        return lab_arena_printf(
+            made->arena, "%s. Jobs that copy much: one for each PCIe bridge, such as %s. %s", text,
+            bridges.one_each, contention_bridges_words(made, pcie, &bridges));
     return pcie ? lab_arena_printf(made->arena,
                                    "%s. Put jobs that copy much on GPUs without a common PCIe "
                                    "bridge: %s%s",

@@ -166,6 +166,13 @@ bool lab_pci_is_gpu(const struct lab_pci *pci) {
     return pci->kind == LAB_PCI_GPU;
 }
 
+const struct lab_pci *lab_machine_gpu(const struct lab_machine *machine, int number) {
+    for (int i = 0; machine && number >= 0 && i < machine->pci_count; i++)
+        if (lab_pci_is_gpu(&machine->pci[i]) && number-- == 0)
+            return &machine->pci[i];
+    return NULL;
+}
+
 static const char *name_prefix(const struct lab_pci *pci) {
     static const char *const prefixes[] = {"GPU", "NIC", "SSD", ""};
     return pci->kind == LAB_PCI_GPU && !lab_pci_is_gpu(pci) ? "VGA" : prefixes[pci->kind];

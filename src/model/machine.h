@@ -113,6 +113,8 @@ int lab_machine_distance(const struct lab_machine *machine, int from, int to);
 
 /* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
 bool lab_pci_is_gpu(const struct lab_pci *pci);
+/* The number-th of those, in PCI order; NULL = there is none, or no machine. */
+const struct lab_pci *lab_machine_gpu(const struct lab_machine *machine, int number);
 
 #define LAB_PCI_NAME_BYTES 16
 /*

@@ -195,6 +195,25 @@ const struct contention_resource *contention_pcie_fall(const struct contention_p
                : NULL;
 }
 
+/* "PCIe bandwidth of GPUs 0+1, which share a bridge, is 47.1% lower than alone. GPU 2: unchanged
+ * (mean of 3 GPUs: 34.4% lower, 95% CI [33.1, 35.7]%)." */
+static const char *pcie_words(const struct contention *made,
+                              const struct contention_resource *pcie) {
+    struct contention_bridges bridges = contention_bridges_find(made, pcie);
+    if (!bridges.shared)
+        return lab_arena_printf(made->arena, "%s%s.", fall_interval(made, pcie),
+                                contention_devices_words(made, pcie));
+    const char *own = bridges.own_most < 100 * LAB_CLAIM_NEGLIGIBLE
+                          ? "unchanged"
+                          : lab_arena_printf(made->arena, "at most %.1f%% lower", bridges.own_most);
+    return lab_arena_printf(
+        made->arena, "%s%s (mean of %d %ss: %.1f%% lower, 95%% CI [%.1f, %.1f]%%).",
+        contention_bridges_words(made, pcie, &bridges),
+        bridges.own ? lab_arena_printf(made->arena, ". %s: %s", bridges.own, own) : "",
+        pcie->device_count, made->phases.device, -100 * pcie->change.effect,
+        -100 * pcie->change.high, -100 * pcie->change.low);
+}
+
 static void add_cause(const struct contention *made, const struct contention_phase *phase,
                       struct lab_str *out) {
     bool probed = false, slowed = contention_is_slowed(phase);
@@ -206,9 +225,8 @@ static void add_cause(const struct contention *made, const struct contention_pha
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
                        fall_interval(made, &phase->resources[phase->lowest]));
     if (!slowed && phase->lowest < 0 && contention_pcie_fall(phase))
-        lab_str_printf(out, " Measured, but not used by these kernels: %s%s.",
-                       fall_interval(made, contention_pcie_fall(phase)),
-                       contention_devices_words(made, contention_pcie_fall(phase)));
+        lab_str_printf(out, " Measured, but not used by these kernels: %s",
+                       pcie_words(made, contention_pcie_fall(phase)));
     if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
         lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
 }

@@ -56,7 +56,8 @@ struct contention_phase {
 
 struct contention {
     struct lab_phases phases;
-    struct contention_phase *list; /* all but the base, the main one first */
+    const struct lab_machine *machine; /* NULL = unknown, or several studies */
+    struct contention_phase *list;     /* all but the base, the main one first */
     int count;
     struct lab_arena *arena;
 };
@@ -77,6 +78,22 @@ const char *contention_fall_words(const struct contention *made,
 /* ", mean of 10 GPUs (GPUs 4 and 9: unchanged; the others up to 47.1%)"; "" = of one. */
 const char *contention_devices_words(const struct contention *made,
                                      const struct contention_resource *resource);
+
+struct contention_bridges {
+    const char *shared;           /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not
+                                     that of a bridge */
+    const char *own;              /* "GPUs 2 and 7"; NULL = none */
+    const char *one_each;         /* one of each bridge: "GPUs 0, 2, 3 and 7" */
+    double least, most, own_most; /* falls of single GPUs, % */
+};
+
+struct contention_bridges contention_bridges_find(const struct contention *made,
+                                                  const struct contention_resource *resource);
+/* "PCIe bandwidth of GPUs 0+1 and 3+4, which share a bridge, is 45.9 to 47.1% lower than alone" */
+const char *contention_bridges_words(const struct contention *made,
+                                     const struct contention_resource *resource,
+                                     const struct contention_bridges *bridges);
+
 /* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
 const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase);
 /* The headline: which kernels take longer, why, what recovers it, and what tuning costs. */

@@ -34,11 +34,8 @@ static const struct lab_result *result_of(const struct lab_study_run *run) {
 
 /* What the machine's record says of the link: the most that it can carry. */
 static double link_of(const struct lab_machine *machine, int gpu) {
-    int number = 0;
-    for (int i = 0; machine && i < machine->pci_count; i++)
-        if (lab_pci_is_gpu(&machine->pci[i]) && number++ == gpu)
-            return machine->pci[i].link_gbs > 0 ? machine->pci[i].link_gbs : (double)NAN;
-    return NAN;
+    const struct lab_pci *pci = lab_machine_gpu(machine, gpu);
+    return pci && pci->link_gbs > 0 ? pci->link_gbs : (double)NAN;
 }
 
 enum { POWER_LIMIT, GENERATION, WIDTH, SAMPLED };

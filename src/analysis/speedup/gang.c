@@ -21,21 +21,13 @@ static const char *list_gpus(const struct lab_study_run *run, struct lab_arena *
     return text;
 }
 
-/* Of the machine's GPUs in PCI order. */
-static const struct lab_pci *pci_of(const struct lab_machine *machine, int gpu) {
-    for (int i = 0; machine && gpu >= 0 && i < machine->pci_count; i++)
-        if (lab_pci_is_gpu(&machine->pci[i]) && gpu-- == 0)
-            return &machine->pci[i];
-    return NULL;
-}
-
 /* The nearest one that all have above them; the host's is none. */
 static const char *shared_bridge(const struct lab_machine *machine,
                                  const struct lab_study_run *run) {
-    const struct lab_pci *first = pci_of(machine, run->ranks[0].gpu);
+    const struct lab_pci *first = lab_machine_gpu(machine, run->ranks[0].gpu);
     int shared = first && first->bridge_names ? first->bridge_count : 0;
     for (int i = 1; i < run->rank_count && shared > 0; i++) {
-        const struct lab_pci *other = pci_of(machine, run->ranks[i].gpu);
+        const struct lab_pci *other = lab_machine_gpu(machine, run->ranks[i].gpu);
         int both = other && other != first ? lab_pci_shared_bridges(first, other) : 0;
         shared = both < shared ? both : shared;
     }

@@ -350,6 +350,36 @@ LAB_TEST(a_mitigation_is_compared_whether_or_not_anything_is_slower) {
     given_end(&given);
 }
 
+/* GPUs 0 and 1 are behind one switch, 2 and 3 on root ports. */
+LAB_TEST(gpus_that_share_a_bridge_are_named) {
+    static const struct phase_given concurrent[] = {
+        {.name = "concurrent", .place = "together", .slower = 1, .pcie = 0.53},
+        {.name = "concurrent", .place = "together", .slower = 1}};
+    static const char *names[] = {"host", "bridge"};
+    static int bridges[3][2] = {{0, 1}, {0, 2}, {0, 3}};
+    struct lab_pci pci[4];
+    struct lab_node node = {.cpus = {.count = 1}};
+    struct lab_machine machine = {.pci = pci, .pci_count = 4, .nodes = &node, .node_count = 1};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int gpu = 0; gpu < 4; gpu++) {
+        pci[gpu] = (struct lab_pci){.vendor_id = 0x10de,
+                                    .bridges = bridges[gpu > 1 ? gpu - 1 : 0],
+                                    .bridge_names = names,
+                                    .bridge_count = 2};
+        snprintf(pci[gpu].address, sizeof pci[gpu].address, "0000:%02x:00.0", gpu);
+        given_kernel(&given, "gemm", gpu, &baseline, FIRST_CHOICE);
+        given_kernel(&given, "gemm", gpu, &concurrent[gpu > 1], FIRST_CHOICE);
+    }
+    for (int i = 0; i < given.table.run_count; i++)
+        given.table.runs[i].ranks[0].gpu = given.table.runs[i].ranks[0].gpu_id;
+    given.table.machine = &machine;
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    assert_says(result.answer, "PCIe bandwidth of GPUs 0+1, which share a bridge, is 4");
+    assert_says(result.answer, "% lower than alone. GPUs 2 and 3: unchanged (mean of 4 GPUs: 2");
+    given_end(&given);
+}
+
 /* As of a study that was stopped: what isolated has not run yet it can't have recovered. */
 LAB_TEST(what_a_phase_has_not_run_it_does_not_recover) {
     static const struct phase_given concurrent = {
