@@ -147,6 +147,22 @@ static void add_chart(struct lab_analysis_result *result, const struct lab_peers
     lab_rows_add_series(panel, &rows, "device", "change", NULL, LAB_CHART_POINTS, arena);
 }
 
+/* Whom the others are not compared with. */
+static void note_odd(const struct lab_peers *peers, const char *const **notes,
+                     struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int d = 0; d < peers->device_count; d++)
+        if (peers->devices[d].odd)
+            LAB_ADD(names, count, arena) = peers->devices[d].title;
+    if (count > 0)
+        lab_analysis_note(notes, arena,
+                          "%s differ%s and %s no reference for the others: those are compared with "
+                          "the rest.",
+                          lab_words_devices(names, count, arena), count > 1 ? "" : "s",
+                          count > 1 ? "are" : "is");
+}
+
 static void note_untested(const struct lab_peers *peers, const char *const **notes,
                           struct lab_arena *arena) {
     const char **names = NULL;
@@ -183,6 +199,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_peers 
     }
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     note_untested(peers, &part->notes, arena);
+    note_odd(peers, &part->notes, arena);
     part->about =
         lab_arena_printf(arena, "%d × %s", peers->device_count, *hardware ? hardware : "device");
     lab_analysis_hide_columns(

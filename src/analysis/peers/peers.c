@@ -1,5 +1,6 @@
 /* peers.c: each device against the mean of its peers, block by block. */
 #include "analysis/peers/peers.h"
+#include "analysis/analysis_words.h"
 
 #include "base/list.h"
 #include "base/str.h"
@@ -10,12 +11,8 @@
 /* --- who is there --- */
 
 static const char *hardware_of(const struct lab_study_table *study, int gpu) {
-    const struct lab_machine *machine = study->machine;
-    int number = 0;
-    for (int i = 0; machine && i < machine->pci_count; i++)
-        if (lab_pci_is_gpu(&machine->pci[i]) && number++ == gpu)
-            return machine->pci[i].name;
-    return "";
+    const struct lab_pci *pci = lab_machine_gpu(study->machine, gpu);
+    return pci ? pci->name : "";
 }
 
 static struct lab_peer *find_device(struct lab_peers *peers, const struct lab_study_rank *rank,
@@ -158,6 +155,18 @@ static int count_models(const struct lab_peers *peers, int device) {
     return models;
 }
 
+/* ", -1.1 to +10.2% by model" behind a mean of models that disagree; "" = they don't. */
+static const char *disagreement(const struct lab_peer *device, struct lab_arena *arena) {
+    double least = 0, most = 0;
+    for (int i = 0; i < device->row_count; i++) {
+        least = fmin(least, device->rows[i].claim.effect); /* fmin passes NaN over */
+        most = fmax(most, device->rows[i].claim.effect);
+    }
+    return fmin(-least, most) > LAB_CLAIM_NEGLIGIBLE
+               ? lab_arena_printf(arena, ", %s by model", lab_words_range(least, most, arena))
+               : "";
+}
+
 static void compare_device(struct lab_peers *peers, int d, struct lab_arena *arena) {
     struct lab_peer *device = &peers->devices[d];
     const char *last = NULL;
@@ -165,11 +174,6 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
     device->claim = compare(peers, d, NULL, NULL, arena);
     device->claim.kind = "peers.device";
     device->claim.subject = device->title;
-    device->claim.reference =
-        device->models > 1
-            ? lab_arena_printf(arena, "its peers, mean of %s",
-                               lab_study_count_words(peers->study, device->models, arena))
-            : "its peers";
     for (int s = 0; s < peers->setup_count && device->models > 1; s++) {
         const struct lab_peer_setup *setup = &peers->setups[s];
         if (count_peers(peers, d, s) == 0 || lab_str_equal(setup->model, last))
@@ -182,6 +186,12 @@ static void compare_device(struct lab_peers *peers, int d, struct lab_arena *are
         row.claim.reference = "its peers";
         device->rows[device->row_count++] = row;
     }
+    device->claim.reference =
+        device->models > 1
+            ? lab_arena_printf(arena, "its peers, mean of %s%s",
+                               lab_study_count_words(peers->study, device->models, arena),
+                               disagreement(device, arena))
+            : "its peers";
 }
 
 static void adjust(struct lab_peers *peers, int from, int until, bool odd,

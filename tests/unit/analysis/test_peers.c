@@ -48,6 +48,30 @@ LAB_TEST(a_device_that_is_slow_by_six_percent_is_named_alone) {
     assert_in_range(covered, 17, 20);
 }
 
+/* A mean of models that disagree says so; the others are compared without it. */
+LAB_TEST(models_that_disagree_are_told) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int i = 0; i < 5 * 4 * 2; i++) {
+        int repeat = i / 8, gpu = i / 2 % 4, model = i % 2;
+        given_add(&given, (struct given_run){.model = model ? "b" : "a",
+                                             .gpu = gpu,
+                                             .repeat = repeat,
+                                             .flops = 1e9 * (model + 1),
+                                             .rate = 1000 *
+                                                     (gpu     ? 1
+                                                      : model ? 1.1
+                                                              : 0.98) *
+                                                     (1 + .001 * given_normal(&given))});
+    }
+    struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+    assert_says(result.answer, "GPU 0: 3.");
+    assert_says(result.answer, " than its peers, mean of 2 models, -");
+    assert_says(result.answer, "% by model (95% CI");
+    assert_says(result.parts[0].notes[0], "GPU 0 differs and is no reference for the others");
+    given_end(&given);
+}
+
 LAB_TEST(of_equal_devices_none_is_called_slow) {
     int studies = 0;
     for (int study = 0; study < 100; study++) {
