@@ -60,7 +60,11 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
         row.claim.subject = lab_arena_printf(arena, "%s, %s",
                                              lab_words_capital(words_of(own), arena), row.of_model);
         row.claim.mean_of =
-            row.pairs > 1 ? lab_study_pair_words(placements->study, row.pairs, 1, arena) : NULL;
+            row.pairs > 1
+                ? lab_arena_printf(arena, "%s%s",
+                                   lab_study_pair_words(placements->study, row.pairs, 1, arena),
+                                   lab_choices_without(placements, arena))
+                : NULL;
         if (row.pairs > 0 && !is_listed(rows, *ret_count, &row))
             LAB_ADD(rows, *ret_count, arena) = row;
     }
@@ -121,6 +125,24 @@ void lab_choices_mark_avoided(struct lab_choices *placements) {
         struct lab_choice *item = &placements->items[i];
         item->avoided = *item->levels[LAB_FACTOR_NODE] != '\0' || is_slow_device(placements, item);
     }
+}
+
+const char *lab_choices_without(const struct lab_choices *placements, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        const char *device = item->levels[LAB_FACTOR_DEVICE];
+        if (*device && is_slow_device(placements, item) &&
+            lab_list_find_text(names, count, device) < 0)
+            LAB_ADD(names, count, arena) = device;
+    }
+    if (count == 0)
+        return "";
+    LAB_ADD(names, count, arena) = NULL;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, names, "and");
+    return lab_arena_printf(arena, " without %s", list.text);
 }
 
 /* --- on the others --- */

@@ -177,6 +177,9 @@ static const char *subject_of(const struct lab_choices *placements,
             lab_str_starts(reference_of(placements, LAB_FACTOR_NODE, arena), "the local")
                 ? "local"
                 : "nearest");
+    if (row->pairs > 1 && row->advised)
+        *ret_mean_of =
+            lab_arena_printf(arena, "%s%s", *ret_mean_of, lab_choices_without(placements, arena));
     return placements->model_count > 1 && models == 1
                ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
                : row->level;

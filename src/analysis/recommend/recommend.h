@@ -84,6 +84,8 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
 
 /* Which placements are avoided; lab_choices_compare calls it. */
 void lab_choices_mark_avoided(struct lab_choices *placements);
+/* " without GPUs 0+1": devices among those that are avoided; "" = none. */
+const char *lab_choices_without(const struct lab_choices *placements, struct lab_arena *arena);
 /* The batch sizes' claims over all models on the placements that aren't avoided, where some are. */
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
                         struct lab_analysis_advised **ret_advised);

@@ -214,6 +214,25 @@ LAB_TEST(a_batch_is_advised_by_what_it_gains_where_programs_run) {
     given_end(&given);
 }
 
+/* What a mean leaves out stands with it: two numbers of one batch have different conditions. */
+LAB_TEST(devices_that_are_avoided_are_named) {
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    for (int i = 0; i < 4 * 2; i++)
+        repeat(
+            &given,
+            (struct given_run){.model = "a",
+                               .gpu = i / 2,
+                               .rate = (i / 2 == 3 ? 700 : 1000) * (i % 2 ? 1.1 : 1),
+                               .suffix = i % 2 ? "_large" : "_small",
+                               .options = i % 2 ? "{\"batch_size\": 16}" : "{\"batch_size\": 4}"},
+            5, .001);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_int_equal(result.advised_count, 1);
+    assert_string_equal(result.advised[0].claim.mean_of, "3 configurations without GPU 3");
+    given_end(&given);
+}
+
 /* GPU 1 is faster for model a, and as good for b. */
 LAB_TEST(of_devices_as_good_the_better_over_all_is_named_first) {
     struct given_study given;
