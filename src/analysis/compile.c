@@ -368,9 +368,10 @@ static const char *cost_words(const struct all *all, struct lab_arena *arena) {
     bool alike = lab_str_equal(fast, slow);
     if (!alike && lab_str_equal(strchr(fast, ' '), strchr(slow, ' '))) /* the unit stands once */
         fast = lab_arena_strndup(arena, fast, strcspn(fast, " "));
-    return lab_arena_printf(arena, ", break-even after %s%.0f samples (compile time %s%s%s)",
+    return lab_arena_printf(arena, ", break-even after %s%.0f samples (compile time %s%s%s%s)",
                             high > low ? lab_arena_printf(arena, "%.0f to ", low) : "", high, fast,
-                            alike ? "" : " to ", alike ? "" : slow);
+                            alike ? "" : " to ", alike ? "" : slow,
+                            all->study->simulated ? ", simulated" : "");
 }
 
 /* Which models gain, what the mean is, what the others show. */
@@ -469,6 +470,32 @@ static void add_chart(struct lab_analysis_result *result, const struct all *all,
     lab_analysis_add_chart(result, chart, arena);
 }
 
+/* Why cells of the table are empty. */
+static void note_empty(const struct all *all, const char *const **notes, struct lab_arena *arena) {
+    int free = 0, unknown = 0, unpaid = 0;
+    for (int i = 0; i < all->model_count; i++) {
+        const struct row *row = &all->models[i];
+        free += isnan(row->cost.effect) && row->cost.n > 0;
+        unknown += row->cost.n == 0;
+        unpaid += row->cost.n > 0 && isnan(row->break_even.effect);
+    }
+    if (free)
+        lab_analysis_note(notes, arena,
+                          "No compile time: set-up and first iteration took no longer than "
+                          "uncompiled (%d of %d models).",
+                          free, all->model_count);
+    if (unknown)
+        lab_analysis_note(notes, arena,
+                          "No compile time: no repeat has both runs of all pairs, or they lack "
+                          "their set-up times (%d of %d models).",
+                          unknown, all->model_count);
+    if (unpaid)
+        lab_analysis_note(notes, arena,
+                          "No break-even: no gain was found, or it is too small next to its "
+                          "spread (%d of %d models).",
+                          unpaid, all->model_count);
+}
+
 static void add_study(struct lab_analysis_result *result, const struct all *all, const char *suffix,
                       struct lab_arena *arena) {
     struct lab_analysis_part *part = lab_analysis_add_part(result, all->study->name, arena);
@@ -486,6 +513,7 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
         lab_analysis_note(&part->notes, arena,
                           "Compile times and break-evens are simulated: measure them on real GPUs "
                           "(device=cuda).");
+    note_empty(all, &part->notes, arena);
     for (int i = 0; i < all->other_count; i++)
         lab_analysis_note(&part->notes, arena, "%s: not compared, it has nothing to compile.",
                           all->others[i]);

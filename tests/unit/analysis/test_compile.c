@@ -128,6 +128,13 @@ LAB_TEST(what_slows_never_breaks_even) {
     struct lab_analysis_result result = when_asked(&given, "compile", NULL);
     assert_near(result.claims[0].effect, -0.1, 0.002);
     assert_int_equal(claim_of(&result, "compile.break_even", "")->verdict, LAB_CLAIM_NOT_TESTED);
+    assert_says(result.parts[0].notes[0], "No break-even: no gain was found");
+    given_end(&given);
+    given_begin(&given, "compile_study"); /* and of what takes no time to compile, why */
+    given_pair(&given, (struct planted){"vit32x2x128", 1e9, 1e-3, 0.1, -2.0}, 0, REPEATS, 0.001,
+               0.01);
+    result = when_asked(&given, "compile", NULL);
+    assert_says(result.parts[0].notes[0], "No compile time: set-up and first iteration took no");
     given_end(&given);
 }
 
