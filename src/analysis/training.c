@@ -146,8 +146,10 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     struct figures figures = {training.row_count, training.pair_count, training.error, NAN};
     part->untested = chosen ? NULL : lab_gangs_untested(&gangs, arena);
     if (gangs.pool_count > 0)
-        part->answer = lab_arena_printf(arena, "%s%s%s", chosen ? chosen : "", chosen ? " " : "",
-                                        lab_gangs_answer(&gangs, arena));
+        part->answer =
+            lab_arena_printf(arena, "%s%s%s%s%s", chosen ? chosen : "", chosen ? " " : "",
+                             lab_gangs_answer(&gangs, arena), study->simulated ? " " : "",
+                             study->simulated ? LAB_TRAINING_SIMULATED_SUMS : "");
     else
         part->answer = chosen;
     lab_gangs_add_command(result, &gangs, arena);
@@ -159,8 +161,6 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     add_published(part, &gangs, arena);
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     lab_analysis_drop_empty(part);
-    if (study->simulated && gangs.pool_count > 0)
-        lab_analysis_note(&part->notes, arena, "%s", LAB_TRAINING_SIMULATED_SUMS);
     if (training.pair_count > 0 && training.law_count == 0)
         lab_analysis_note(&part->notes, arena, "No predictions: %s.", training.lacks);
     for (int i = before; i < result->claim_count && set->what[0]; i++) /* one set of several */

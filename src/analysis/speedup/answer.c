@@ -30,6 +30,47 @@ static bool is_of(const struct lab_break_even *even, const char *model) {
                       (!even->where[length] || even->where[length] == ' '));
 }
 
+/* 1: the speed-up of so many devices rises from the smallest batch of a model to the largest, -1:
+ * it falls, 0: neither for all of its models. */
+static int batch_trend(const struct lab_gangs *gangs, int devices, const char *model) {
+    int rises = 0, falls = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *first = &gangs->items[i], *last = first;
+        bool least = first->devices == devices && (!model || lab_str_equal(first->model, model));
+        for (int k = 0; k < gangs->count && least; k++) {
+            const struct lab_gang *other = &gangs->items[k];
+            if (other->devices != devices || !lab_str_equal(other->model, first->model) ||
+                !lab_str_equal(other->gpus, first->gpus))
+                continue;
+            least = other->batch >= first->batch;
+            last = other->batch > last->batch ? other : last;
+        }
+        rises += least && last->claim.effect > first->claim.effect;
+        falls += least && last->claim.effect < first->claim.effect;
+    }
+    return rises && !falls ? 1 : falls && !rises ? -1 : 0;
+}
+
+/* "Break-even is not within batch 16 to 128: the speed-up rises with the batch." */
+static const char *outside_words(const struct lab_gangs *gangs, int devices, const char *model,
+                                 struct lab_arena *arena) {
+    double from = INFINITY, until = 0;
+    for (int i = 0; i < gangs->break_even_count; i++) {
+        const struct lab_break_even *even = &gangs->break_even[i];
+        if (even->devices == devices && is_of(even, model) && lab_str_equal(even->over, "batch")) {
+            from = fmin(from, even->from);
+            until = fmax(until, even->until);
+        }
+    }
+    int trend = batch_trend(gangs, devices, model);
+    if (!(until > from))
+        return "Break-even is not within the tested range.";
+    return lab_arena_printf(arena, "Break-even is not within batch %.0f to %.0f%s.", from, until,
+                            trend > 0   ? ": the speed-up rises with the batch"
+                            : trend < 0 ? ": the speed-up falls with the batch"
+                                        : "");
+}
+
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
                                        struct lab_arena *arena) {
     int tested = 0, outside = 0, devices = gangs->pool_count > 0 ? gangs->pools[0].devices : 0;
@@ -47,7 +88,7 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
     if (tested == 0)
         return NULL;
     if (!found) /* a value that isn't known would read as a finding */
-        return outside == tested ? "Break-even is not within the tested range."
+        return outside == tested ? outside_words(gangs, devices, model, arena)
                                  : "Break-even is inconclusive.";
     const struct lab_claim *claim = &found->claim;
     bool batch = lab_str_equal(found->over, "batch");

@@ -131,6 +131,12 @@ void lab_gangs_add_chart(struct lab_analysis_result *result, const struct lab_ga
                          arena);
 }
 
+/* Whether a batch is one device's or that of all of them. */
+static const char *batch_title(const struct lab_gang *gang) {
+    return gang->scaling || gang->independent ? "Batch of each device [samples]"
+                                              : "Batch, shared by all devices [samples]";
+}
+
 void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                                const char *name, struct lab_arena *arena) {
     struct lab_chart chart = chart_of(gangs, name);
@@ -144,7 +150,7 @@ void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct 
         }
         struct lab_rows rows = LAB_ROWS(gang_fields, first, next - i);
         struct lab_chart_panel *panel =
-            lab_chart_add_panel(&chart, first->model, lab_axis_log("Batch [samples]"),
+            lab_chart_add_panel(&chart, first->model, lab_axis_log(batch_title(first)),
                                 lab_axis("Speed-up over one device [×]"), arena);
         lab_rows_add_series(panel, &rows, "batch_size", "speedup", "series", LAB_CHART_LINE_POINTS,
                             arena);
