@@ -491,7 +491,8 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
     if (!asked && objective >= 0)
         metrics_note_objective(result, metrics, count, objective, &settings, arena);
     metrics_add_curves(result, metrics, count, objective, simulated, arena);
-    metrics_add_memory_charts(result, &settings, find_quality(metrics, valued), simulated, arena);
+    metrics_add_value_charts(result, &settings, &metrics[first], find_quality(metrics, valued),
+                             simulated, arena);
     return 0;
 }
 

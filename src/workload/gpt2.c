@@ -128,8 +128,9 @@ static void gpt2_label(const void *opaque, struct lab_str *out) {
 
 static void gpt2_label_words(const void *opaque, struct lab_str *out) {
     const struct gpt2_config *config = opaque;
-    lab_str_printf(out, "GPT-2, depth %lld, width %lld, %lld tokens a sequence",
-                   (long long)config->depth, (long long)config->width, (long long)config->seq);
+    lab_str_printf(out, "GPT-2, depth %lld, width %lld, %lld tokens a sequence, %scompiled",
+                   (long long)config->depth, (long long)config->width, (long long)config->seq,
+                   config->compile_model ? "" : "not ");
 }
 
 /* --- cost --- */

@@ -218,7 +218,9 @@ bool metrics_has_curve(const struct metrics_metric *metric);
 /* Over steps and over time; nothing where no metric has two values. */
 void metrics_add_curves(struct lab_analysis_result *result, const struct metrics_metric *metrics,
                         int count, int objective, bool simulated, struct lab_arena *arena);
-void metrics_add_memory_charts(struct lab_analysis_result *result,
-                               const struct metrics_settings *settings,
-                               const struct metrics_metric *quality, bool simulated,
-                               struct lab_arena *arena);
+/* "metric_comparison" of the first metric where no curve shows it; its memory; the trade-off. */
+void metrics_add_value_charts(struct lab_analysis_result *result,
+                              const struct metrics_settings *settings,
+                              const struct metrics_metric *first,
+                              const struct metrics_metric *quality, bool simulated,
+                              struct lab_arena *arena);

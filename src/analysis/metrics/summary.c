@@ -4,6 +4,7 @@
  */
 #include "analysis/metrics/metrics.h"
 
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -382,6 +383,30 @@ static double run_rank_memory(const struct lab_study_run *run, const void *rank)
     return rank_memory(run, *(const int *)rank);
 }
 
+/* What the answer is about, where no curve shows it. */
+static void add_values(struct lab_analysis_result *result, const struct metrics_metric *metric,
+                       bool simulated, struct lab_arena *arena) {
+    int count = metric->count < BARS_MOST ? metric->count : BARS_MOST;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    struct lab_series bars = {.arena = arena};
+    for (int i = 0; i < count; i++) {
+        const struct lab_doc_cell *cell = &metric->values[i].cell;
+        names[i] = metric->values[i].name;
+        lab_series_add(&bars, i, cell->value, cell->low, cell->high);
+    }
+    struct lab_chart chart = {
+        .name = "metric_comparison",
+        .title = lab_arena_printf(arena, "%s by setting", lab_words_capital(metric->name, arena)),
+        .caption = "Mean over runs.",
+        .intervals = "95% intervals over runs",
+        .simulated = simulated};
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(&chart, NULL, lab_axis_names("Setting", names, count),
+                            lab_axis(metrics_title(metric, arena)), arena);
+    lab_panel_add_series(panel, lab_series_chart(&bars, NULL, LAB_CHART_POINTS, -1), arena);
+    lab_analysis_add_chart(result, chart, arena);
+}
+
 /* A bar for each setting, of its GPUs on top of each other. */
 static void add_comparison(struct lab_analysis_result *result,
                            const struct metrics_settings *settings, bool simulated,
@@ -428,10 +453,13 @@ static void add_comparison(struct lab_analysis_result *result,
         lab_analysis_add_chart(result, chart, arena);
 }
 
-void metrics_add_memory_charts(struct lab_analysis_result *result,
-                               const struct metrics_settings *settings,
-                               const struct metrics_metric *quality, bool simulated,
-                               struct lab_arena *arena) {
+void metrics_add_value_charts(struct lab_analysis_result *result,
+                              const struct metrics_settings *settings,
+                              const struct metrics_metric *first,
+                              const struct metrics_metric *quality, bool simulated,
+                              struct lab_arena *arena) {
+    if (result->chart_count == 0 && first->compared > 1)
+        add_values(result, first, simulated, arena);
     if (settings->of_gpu && settings->count > 1)
         add_comparison(result, settings, simulated, arena);
     if (quality)

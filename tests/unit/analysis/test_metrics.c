@@ -377,7 +377,8 @@ LAB_TEST(unknown_metrics_have_no_best) {
     assert_string_equal(g->result.answer,
                         "iter from 400 (b) to 500 (a): no direction is better (1 run each).");
     assert_null(g->result.parts[0].cells[1].text);
-    assert_int_equal(g->result.chart_count, 1); /* of the memory alone */
+    assert_int_equal(g->result.chart_count, 2); /* its values, and the memory */
+    assert_string_equal(g->result.charts[0].name, "metric_comparison");
 }
 
 /* Given an accuracy beside a loss, then the picture is of memory against the accuracy. */
@@ -403,7 +404,7 @@ LAB_TEST(many_settings_share_a_colour) {
     for (int i = 0; i < 20; i++)
         add(g, lab_arena_printf(&g->study.arena, "lr%d", i), 0, "acc", 0.5 + 0.01 * i, 100);
     analyse(g);
-    const struct lab_chart_panel *panel = &g->result.charts[1].panels[0];
+    const struct lab_chart_panel *panel = &g->result.charts[2].panels[0];
     for (int i = 0; i < panel->series_count; i++)
         points += panel->series[i].count;
     assert_int_equal(panel->series_count, 8);
