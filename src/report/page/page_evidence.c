@@ -13,6 +13,7 @@
 #define WIDTH        860 /* of a chart */
 #define WIDTH_PHONE  420
 #define ROWS_SMALL   12
+#define ROWS_SPARED  4 /* no more than these are left out for being too many */
 #define ROWS_FOLDED  24
 #define CHARTS_MOST  3 /* behind the first, on a page */
 #define CHARTS_PAPER 3 /* others are links */
@@ -110,17 +111,38 @@ static const char *csv_name(const struct lab_page_analysis *analysis, const char
                : lab_arena_printf(arena, "table_%s.csv", analysis->name);
 }
 
-/* The first rows; where the others are is said. */
+/* Whether a row's name stands in the answer: it is what the reader looks for. */
+static bool is_quoted(const struct lab_doc_table *table, int row, const char *answer) {
+    const char *name = table->cells[(ptrdiff_t)row * table->column_count].text;
+    return answer && name && *name && strstr(answer, name);
+}
+
+/* The first rows, and those that the answer names instead of the last of them. */
+static void cut_rows(struct lab_doc_table *table, int most, const char *answer,
+                     struct lab_arena *arena) {
+    size_t width = (size_t)table->column_count;
+    struct lab_doc_cell *cells = lab_arena_alloc(arena, width * (size_t)most + 1, sizeof *cells);
+    int quoted = 0, kept = 0;
+    for (int r = most; r < table->row_count; r++)
+        quoted += is_quoted(table, r, answer);
+    quoted = quoted < most / 2 ? quoted : most / 2;
+    for (int r = 0; r < table->row_count && kept < most; r++)
+        if (kept < most - quoted || is_quoted(table, r, answer))
+            memcpy(&cells[width * (size_t)kept++], &table->cells[(size_t)r * width],
+                   width * sizeof *cells);
+    table->cells = cells;
+    table->row_count = table->row_total = kept;
+}
+
+/* Not all rows of a long one; where the others are is said. */
 static void add_table(const struct page_build *build, const struct lab_doc_table *table, int most,
-                      const char *file) {
+                      const char *file, const char *answer) {
     struct lab_arena *arena = lab_doc_arena(build->doc);
     struct lab_doc_table *cut = lab_arena_copy(arena, table, 1, sizeof *table);
-    int left = table->row_count - most;
     cut->key = NULL;
-    if (left > 0) {
-        cut->row_count = most;
-        cut->row_total = most;
-    }
+    if (table->row_count > most + ROWS_SPARED)
+        cut_rows(cut, most, answer, arena);
+    int left = table->row_count - cut->row_count;
     lab_doc_table(build->doc, cut);
     if (left > 0)
         lab_doc_marked(build->doc, LAB_DOC_FAINT, "%d more row%s: [%s](%s)", left,
@@ -144,12 +166,13 @@ void page_add_small_table(const struct page_build *build,
     const struct lab_doc_table *table = NULL;
     struct lab_doc_table figures = page_figures(result, true, build->names, arena);
     if (result->part_count > 1 && figures.row_count > 0) {
-        add_table(build, &figures, ROWS_SMALL, csv_name(analysis, NULL, arena));
+        add_table(build, &figures, ROWS_SMALL, csv_name(analysis, NULL, arena), result->answer);
     } else if ((table = page_merged(result, 0, build->names, arena))) {
         struct lab_doc_table untitled = *table;
         untitled.title = NULL;
         untitled.untitled = true;
-        add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena));
+        add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena),
+                  result->answer);
     } else if (result->part_count == 1 && result->chart_count == 0 && has_figures(result)) {
         lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
                         result->parts[0].cells);
@@ -206,7 +229,8 @@ static void add_fold(const struct page_build *build, const struct lab_page_analy
         if (lab_chart_has_data(&result->charts[c]))
             page_add_chart(build, &result->charts[c], WIDTH, 0);
     for (int t = 0; (table = page_merged(result, t, build->names, lab_doc_arena(doc))); t++)
-        add_table(build, table, ROWS_FOLDED, csv_name(analysis, table->key, lab_doc_arena(doc)));
+        add_table(build, table, ROWS_FOLDED, csv_name(analysis, table->key, lab_doc_arena(doc)),
+                  NULL);
     lab_doc_end(doc);
 }
 

@@ -243,6 +243,8 @@ LAB_TEST(many_parts_go_to_a_file) {
     static const struct lab_chart charts[] = {{.name = "none", .title = "Empty"}};
     for (int i = 0; i < 500; i++)
         parts[i] = make_part(arena, lab_arena_printf(arena, "GPU %0200d", i), 0.1);
+    parts[300].name = "GPU 300"; /* which the answer names */
+    g->result.answer = "GPU 300: 10.0% lower.";
     g->result.parts = parts;
     g->result.part_count = 500;
     g->result.charts = charts;
@@ -250,6 +252,7 @@ LAB_TEST(many_parts_go_to_a_file) {
     write_page(g, "html");
     assert_true(g->text.length < 100000);
     assert_contains(g->text.text, "488 more rows: <a href=\"table_numa.csv\">");
+    assert_contains(g->text.text, ">GPU 300</td>");
     assert_int_equal(count_in_page(g, "<figure"), 0);
     lab_str_clear(&g->text);
     write_page(g, "markdown");
