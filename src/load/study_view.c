@@ -89,6 +89,18 @@ static bool on_simulation(const struct lab_run *run) {
     return false;
 }
 
+/* Whether a GPU of the machine is there for nothing: a program may use one that is not named. */
+static bool lacks_gpu(const struct lab_run *runs, int count) {
+    for (int i = 0; i < count; i++) {
+        if (lab_str_equal(runs[i].workload, "command"))
+            return false;
+        for (int k = 0; k < runs[i].rank_count; k++)
+            if (!runs[i].ranks[k].device || !lab_str_starts(runs[i].ranks[k].device, "cpu:"))
+                return false;
+    }
+    return count > 0;
+}
+
 static int read_counts(struct lab_study_view *view, struct lab_err *err) {
     if (lab_store_count(view->file->store, view->counts, err) < 0)
         return -1;
@@ -163,6 +175,8 @@ static int read_runs(struct lab_study_view *view, struct lab_err *err) {
     report->runs = file->runs;
     report->run_count = file->run_count;
     report->names = explain_names(file->runs, file->run_count, file->arena);
+    if (report->gpu_count > 0 && lacks_gpu(file->runs, file->run_count))
+        report->machine = lab_arena_printf(file->arena, "%s (not used)", report->machine);
     report->progress = progress;
     for (int i = 0; i < report->run_count; i++) {
         view->counts[file->runs[i].state]++;

@@ -435,7 +435,7 @@ static void add_opening(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
     const struct lab_page *page = build->page;
     lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
-    const char *slices = page_slices(build->digest);
+    const char *slices = page_slices(build->digest, lab_doc_arena(doc));
     if (slices) {
         lab_doc_only(doc, LAB_DOC_PAPER);
         lab_doc_text(doc, LAB_DOC_NOTE, "%s.", slices);
@@ -469,7 +469,7 @@ struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *aren
     }
     lab_doc_set_page(build.doc, (struct lab_doc_page){.version = page->version,
                                                       .source = page->source,
-                                                      .banner = page_slices(build.digest),
+                                                      .banner = page_slices(build.digest, arena),
                                                       .bytes_most = LAB_PAGE_BYTES_MOST});
     build.names = page_names_make(build.digest, arena);
     build.actions = page_actions_make(page, build.digest, build.names, arena);

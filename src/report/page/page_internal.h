@@ -85,7 +85,7 @@ bool page_is_busy(const struct study_digest *digest);
 const char *page_state(const struct lab_page *page, const struct study_digest *digest,
                        const char *answer, struct lab_arena *arena);
 /* That devices are parts of one CPU, a sentence without its full stop; NULL = they aren't. */
-const char *page_slices(const struct study_digest *digest);
+const char *page_slices(const struct study_digest *digest, struct lab_arena *arena);
 /* Whether the first screen and the terminal show it: nothing disturbs a simulated machine. */
 bool page_is_shown(const struct lab_page *page, const char *warning);
 #define PAGE_AFFECTS "; affects times and rates, not "

@@ -182,11 +182,18 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     lab_doc_set_simulated(build.doc, page->simulated);
     if (page->study && page->study->machine && *page->study->machine)
         lab_doc_text(build.doc, LAB_DOC_PLAIN, "Machine: %s.", page->study->machine);
+    const char *slices = page_slices(build.digest, &arena);
+    if (slices)
+        lab_doc_text(build.doc, LAB_DOC_PLAIN, "%s.", slices);
     size_t headline;
     const char *answer = page_verdict(page, build.digest, build.names, &arena, &headline);
     if (answer)
         page_add_answer(&build, answer, headline);
-    for (int i = 0; i < build.actions.count; i++)
+    int later =
+        0; /* the first that goes on with the study: behind the tables, in the page's order */
+    while (later < build.actions.count && build.actions.items[later].kind <= PAGE_CHOOSE)
+        later++;
+    for (int i = 0; i < later; i++)
         if (build.actions.items[i].kind == PAGE_PASTE)
             add_action(build.doc, &build.actions.items[i]);
     if (page_by_point(page))
@@ -200,8 +207,8 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         add_placement(build.doc, advice);
     if (chosen)
         add_choices(&build, advice);
-    for (int i = 0; i < build.actions.count; i++)
-        if (build.actions.items[i].kind > PAGE_CHOOSE)
+    for (int i = later; i < build.actions.count; i++)
+        if (build.actions.items[i].kind >= PAGE_PASTE && build.actions.items[i].kind != PAGE_CHOOSE)
             add_action(build.doc, &build.actions.items[i]);
     const char *limits = page_limits(&build);
     if (limits)

@@ -7,6 +7,7 @@
 
 #include "model/reported_metric.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WARNINGS_NAMED 3 /* as many as the terminal has */
@@ -122,7 +123,7 @@ const char *page_state(const struct lab_page *page, const struct study_digest *d
 
 /* --- devices --- */
 
-const char *page_slices(const struct study_digest *digest) {
+const char *page_slices(const struct study_digest *digest, struct lab_arena *arena) {
     const char *first = NULL;
     bool several = false;
     for (int i = 0; digest && i < digest->study->run_count; i++)
@@ -133,7 +134,13 @@ const char *page_slices(const struct study_digest *digest) {
             first = first ? first : device;
             several |= strncmp(device, first, strcspn(first, "/") + 1) != 0;
         }
-    return !first    ? NULL
-           : several ? "Devices are slices of CPUs: those of a NUMA node share memory and caches"
-                     : "Devices are slices of one CPU: they share memory and caches";
+    const char *count = first ? strchr(first, '/') + 1 : "", *number = strchr(count, '.');
+    const char *words = several
+                            ? "Devices are slices of CPUs: those of a NUMA node share memory and "
+                              "caches"
+                            : "Devices are slices of one CPU: they share memory and caches";
+    if (!first || !number)
+        return first ? words : NULL;
+    return lab_arena_printf(arena, "%s. %.*s.0 is the first of %ld", words, (int)(number - first),
+                            first, strtol(count, NULL, 10));
 }

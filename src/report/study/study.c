@@ -303,7 +303,9 @@ static int rows_most(const struct end *end, const char *verdict) {
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
-    left -= page_slices(&end->digest) ? 1 : 0;
+    LAB_AUTO(arena, arena);
+    const char *slices = page_slices(&end->digest, &arena);
+    left -= slices ? count_lines(slices, end->style.columns) : 0;
     if (end->verbose)
         return INT32_MAX;
     return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
@@ -339,8 +341,9 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     const char *verdict = verdict_of(&end, lab_doc_arena(doc));
     lab_doc_gap(doc);
     add_heading(doc, &end);
-    if (page_slices(&end.digest))
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", page_slices(&end.digest));
+    const char *slices = page_slices(&end.digest, lab_doc_arena(doc));
+    if (slices)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", slices);
     lab_doc_gap(doc);
     if (verdict)
         lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);

@@ -169,6 +169,26 @@ LAB_TEST(config_and_machine_are_read_as_far_as_they_go) {
     assert_true(view.report.simulated);
     assert_int_equal(view.max_workers, 4);
 
+    static const char *const workloads[] = {"null", "command"}; /* a program may use the GPU */
+    for (int i = 0; i < 2; i++) {
+        const struct lab_run run = {.id = "first",
+                                    .identity = 1,
+                                    .workload = workloads[i],
+                                    .label = "null",
+                                    .options = "{}",
+                                    .series = "[]",
+                                    .test = "{}",
+                                    .ranks = &a_rank,
+                                    .rank_count = 1};
+        const char *on_cpu = in_root(i ? "d" : "c");
+        make_directories(on_cpu);
+        assert_works(lab_store_create(in_root(i ? "d/study.db" : "c/study.db"), &study, &run, 1,
+                                      &store, &err));
+        lab_store_close(store);
+        assert_works(lab_study_view_look(on_cpu, true, &arena, &view, &err));
+        assert_int_equal(lab_str_ends(view.report.machine, ", 1 GPU (not used)"), i == 0);
+    }
+
     study.config = "a: [";
     study.machine = "no JSON";
     study.words = "{}";

@@ -181,7 +181,8 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
         assert_contains(g->text.text,
                         lab_arena_printf(&g->study.arena, "**%s**\n",
                                          lab_doc_escape(cases[i].headline, &g->study.arena)));
-        assert_contains(g->text.text, "> Devices are slices of one CPU: ");
+        assert_contains(g->text.text, "> Devices are slices of one CPU: they share memory and "
+                                      "caches. cpu:0/2.0 is the first of 2.");
         write_end(g);
         assert_contains(g->text.text, cases[i].headline);
         assert_contains(g->text.text, "  Devices are slices of one CPU: ");
