@@ -363,7 +363,7 @@ static const char *question_words(const struct lab_transfer_answer *answer,
         claim.subject = lab_arena_printf(arena, "%s of pinned host buffers", claim.subject);
     double reach = 0;
     for (int i = 0; i < answer->count && claim.verdict == LAB_CLAIM_NO; i++)
-        reach = lab_words_reach(reach, &answer->rows[i].change);
+        reach = lab_words_reach(reach, &answer->rows[i].from_least);
     const char *text = lab_words_capital(lab_claim_sentence(&claim, arena), arena);
     return lab_words_bound_percent(reach) > lab_words_bound_percent(claim.bound)
                ? lab_arena_printf(arena, "%s; any model: %.1f%%", text,

@@ -131,14 +131,14 @@ static bool is_local(const struct lab_study_point *point) {
 /* Of the groups of a model, from `first` on, where one has both points. */
 static void add_row(const struct asked *asked, int first, double value,
                     struct lab_transfer_answer *answer) {
-    struct lab_contrast contrast = {.arena = asked->arena}, local = contrast;
+    struct lab_contrast contrast = {.arena = asked->arena}, local = contrast, from_least = contrast;
     const char *model = asked->groups[first].points[0]->runs[0]->model,
                *words = value_words(asked, value),
                *reference = value_words(asked, asked->values[0]),
                *subject = lab_arena_printf(asked->arena, "%s with %s", model, words);
-    const struct lab_study_point *pair[2];
+    const struct lab_study_point *pair[2], *least[2];
     double logs = 0;
-    int pairs = 0, near = 0;
+    int pairs = 0, near = 0, both = 0;
     for (int g = first; g < asked->group_count; g++) {
         if (!lab_str_equal(asked->groups[g].points[0]->runs[0]->model, model) ||
             !find_pair(asked, &asked->groups[g], value, pair))
@@ -148,6 +148,12 @@ static void add_row(const struct asked *asked, int first, double value,
         if (pair[0] != pair[1] && is_local(pair[1])) {
             lab_contrast_add_pair(&local, pair[0], pair[1], 1);
             near++;
+        }
+        if (value > asked->values[0] &&
+            find_pair(asked, &asked->groups[g], asked->values[0], least)) {
+            lab_contrast_add_pair(&from_least, pair[0], pair[1], 1);
+            lab_contrast_add_pair(&from_least, least[0], least[1], -1);
+            both++;
         }
         logs += log(lab_study_estimate(pair[1]->rates, pair[1]->count).value);
         pairs++;
@@ -173,8 +179,13 @@ static void add_row(const struct asked *asked, int first, double value,
                              near > 1 ? lab_study_pair_words(asked->study, near, 1, asked->arena)
                                       : "1 configuration");
     }
+    struct lab_claim differs = claim;
+    if (asked->question == LAB_TRANSFER_PRESSURE)
+        differs = both > 0 ? make_claim(&from_least, both, kinds[asked->question][1], subject,
+                                        value_words(asked, asked->values[0]))
+                           : lab_claim_none;
     LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
-        model, value, rate, lab_words_number(rate, asked->arena), claim, own};
+        model, value, rate, lab_words_number(rate, asked->arena), claim, differs, own};
 }
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,

@@ -60,6 +60,8 @@ struct lab_transfer_row { /* a model with a value of the setting, mean over all 
     const char *per_second;
     /* against the smallest value; of PRESSURE the farthest node against the nearest */
     struct lab_claim change;
+    /* against the smallest value in all questions: of PRESSURE, by how much that penalty differs */
+    struct lab_claim from_least;
     /* the same on local NUMA nodes alone, for sentences; not tested where all or none are */
     struct lab_claim local;
 };

@@ -207,6 +207,9 @@ LAB_TEST(pressure_is_one_pooled_difference_of_differences) {
     given_end(&given);
     given_begin(&given, "transfer_study");
     result = when_pressed(&given, 0.05, 0.05);
+    assert_says(result.answer, "in remote/local throughput between a 2048 MiB pool and a 256 MiB ");
+    const char *any = strstr(strstr(result.answer, "remote/local"), "any model: ");
+    assert_true(!any || strtod(any + strlen("any model: "), NULL) < 3); /* not the penalty, 5% */
     assert_says(result.action, "Pool: 256 MiB is enough, no larger one gains more than 0.");
     given_end(&given);
 }
