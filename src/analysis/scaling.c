@@ -116,11 +116,11 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
 #define DOUBLINGS_NAMED 3
 
 /* "Doubling the depth lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12 (95% CI: ±0.4%
- * each, 5 runs)." Of many, the least and the most. False = there aren't two that lower it for
- * certain. */
+ * or less, 5 runs each)." Of many, the least and the most. False = there aren't two that lower it
+ * for certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
                           const char *where, struct lab_str *text) {
-    int least = 0, most = 0, runs = INT32_MAX;
+    int least = 0, most = 0, runs = INT32_MAX, runs_most = 0;
     double reach = 0;
     for (int i = 0; i < count; i++) {
         const struct lab_claim *change = &doublings[i].change;
@@ -129,22 +129,25 @@ static bool add_doublings(const struct scaling_doubling *doublings, int count, c
         least = change->effect > doublings[least].change.effect ? i : least;
         most = change->effect < doublings[most].change.effect ? i : most;
         runs = change->n < runs ? change->n : runs;
+        runs_most = change->n > runs_most ? change->n : runs_most;
         reach = fmax(reach, fmax(change->high - change->effect, change->effect - change->low));
     }
     if (count < 2)
         return false;
     lab_str_printf(text, "%sDoubling the %s lowers throughput%s:", text->length ? " " : "", what,
                    where);
-    for (int i = 0, named = 0; i < count; i++)
-        if (count <= DOUBLINGS_NAMED || i == least || i == most)
-            lab_str_printf(text, "%s by %s%.1f%% from %g to %g", named++ ? "," : "",
-                           count <= DOUBLINGS_NAMED ? ""
-                           : i == least             ? "at least "
-                                                    : "at most ",
-                           -100 * doublings[i].change.effect, doublings[i].from,
-                           2 * doublings[i].from);
-    lab_str_printf(text, " (95%% CI: ±%.1f%% each, %d runs).", lab_words_bound_percent(reach),
-                   runs);
+    for (int i = 0; i < count && count <= DOUBLINGS_NAMED; i++)
+        lab_str_printf(text, "%s by %.1f%% from %g to %g", i ? "," : "",
+                       -100 * doublings[i].change.effect, doublings[i].from, 2 * doublings[i].from);
+    if (count > DOUBLINGS_NAMED)
+        lab_str_printf(text, " by %.1f%% from %g to %g, up to %.1f%% from %g to %g",
+                       -100 * doublings[least].change.effect, doublings[least].from,
+                       2 * doublings[least].from, -100 * doublings[most].change.effect,
+                       doublings[most].from, 2 * doublings[most].from);
+    lab_str_printf(text, " (95%% CI: ±%.1f%% or less, ", lab_words_bound_percent(reach));
+    if (runs_most > runs)
+        lab_str_printf(text, "%d to ", runs);
+    lab_str_printf(text, "%d runs each).", runs_most);
     return true;
 }
 
@@ -232,6 +235,14 @@ static const char *launch_bound(const struct scaling_group *group, struct lab_ar
     return lab_arena_strdup(arena, list.text);
 }
 
+/* Whether some models have more runs than others. */
+static bool has_gaps(const struct scaling_group *group) {
+    for (int m = 1; m < group->count; m++)
+        if (group->models[m].point->count != group->models[0].point->count)
+            return true;
+    return false;
+}
+
 static void add_claims(struct lab_analysis_result *result, const struct scaling_group *group,
                        const struct lab_rows *predictions, struct lab_arena *arena) {
     const struct lab_claim *const claims[] = {
@@ -269,8 +280,10 @@ static int add_group(const struct scaling_config *config, const struct lab_study
                               arena);
     if (group->depths_count + group->widths_count > 0)
         result->by_point =
-            "Mean over runs, ± its 95% CI. Change: of throughput, compared with the model of half "
-            "the depth or width, with its 95% CI.";
+            lab_arena_printf(arena,
+                             "Mean over runs, ± its 95%% CI. Change: of throughput, compared with "
+                             "the model of half the depth or width%s, with its 95%% CI.",
+                             has_gaps(group) ? ", over repeats that both have" : "");
     if (count > 0)
         lab_analysis_note(&part->notes, arena,
                           "Throughput of models that weren't run: from the predicted iteration "
