@@ -130,7 +130,8 @@ static const char *make_answer(const struct memory *memory, bool reference,
 }
 
 static void add_part(struct lab_analysis_result *result, const struct memory *memory,
-                     const struct lab_recording_stats_label *first, struct lab_arena *arena) {
+                     const struct lab_recording_stats_label *first, bool compared,
+                     struct lab_arena *arena) {
     const struct lab_recording_stats_label *label = memory->label;
     struct lab_analysis_part *part = lab_analysis_add_part(result, label->name, arena);
     int indices[LAB_RECORDING_STATS_GPUS_MAX];
@@ -140,21 +141,24 @@ static void add_part(struct lab_analysis_result *result, const struct memory *me
         rows[i] = describe_gpu(memory, first, indices[i], arena);
     LAB_PART_FIGURES(part, figure_fields, memory, arena);
     /* of one label, or of the reference, there is nothing to compare */
-    int fields = LAB_COUNT_OF(gpu_fields) - (label == first);
+    int fields = LAB_COUNT_OF(gpu_fields) - (label == first || !compared);
     struct lab_rows table = LAB_ROWS(gpu_fields, rows, count);
     table.field_count = fields;
     if (count > 0)
         lab_rows_add_table(part, "gpus", "By GPU", &table, arena);
-    if (label != first) {
+    if (label != first && compared) {
         lab_analysis_add_claim(result, &memory->change, arena);
         lab_rows_add_claims(result, &table, arena);
     }
     part->about = lab_recording_stats_about(label->all_stats, label->count, arena);
-    part->answer = make_answer(memory, label == first, arena);
+    part->answer = make_answer(memory, label == first || !compared, arena);
     lab_recording_stats_add_notes(label->all_stats, label->count, &part->notes, arena);
 }
 
 /* --- the whole --- */
+
+#define ALIKE_MIB 0.1 /* as shown */
+#define FEW       3   /* labels that the answer names all */
 
 /* In the order of the parts, the least first. */
 static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
@@ -176,6 +180,9 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
     if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
     int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
+    /* of a study with many points, the first to be run is no reference */
+    bool compared = count <= FEW || isnan(input->recordings[0].rate);
+    result->column_count -= !compared; /* the change is the last */
     struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count, sizeof *claims);
     for (int i = 0; i < count; i++) {
@@ -186,15 +193,19 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
     LAB_SORT(memories, count, LAB_BY(memories, mean));
     const char *answer = "";
     for (int i = 0; i < count; i++) {
-        add_part(result, &memories[i], &labels[0], arena);
-        if (memories[i].label != &labels[0] && count <= 3)
+        add_part(result, &memories[i], &labels[0], compared, arena);
+        if (memories[i].label != &labels[0] && count <= FEW)
             answer = lab_arena_printf(arena, "%s %s", answer, result->parts[i].answer);
     }
-    if (count > 3)
+    bool alike = count > FEW && fabs(memories[count - 1].mean - memories[0].mean) < ALIKE_MIB;
+    if (alike)
+        answer =
+            lab_arena_printf(arena, "All %d take %.1f MiB on average.", count, memories[0].mean);
+    else if (count > FEW)
         answer = lab_arena_printf(arena, "%.1f MiB on average (%s) to %.1f MiB (%s).",
                                   memories[0].mean, memories[0].label->name,
                                   memories[count - 1].mean, memories[count - 1].label->name);
-    for (int i = 0; i < count && count <= 3; i++) /* the reference first */
+    for (int i = 0; i < count && count <= FEW; i++) /* the reference first */
         if (memories[i].label == &labels[0])
             answer = lab_arena_printf(arena, "%s%s", result->parts[i].answer, answer);
     result->answer = answer;

@@ -82,5 +82,21 @@ LAB_TEST(no_difference_at_all_is_a_plain_zero) {
     assert_contains(f->result.parts[1].answer, "No difference in memory");
 }
 
+/* The first of a study's points to be run is no reference, and what is alike is said once. */
+LAB_TEST(points_of_a_study_are_not_compared_with_the_first) {
+    struct given *f = *state;
+    static const char *const points[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 8; i++)
+        add_flat(f, points[i % 4], 168);
+    for (int of_study = 0; of_study < 2; of_study++) {
+        for (int i = 0; i < 8; i++)
+            f->recordings[i].rate = of_study ? 100 : NAN;
+        when_analysed(f, "memory", NULL);
+        assert_int_equal(f->result.claim_count > 0, !of_study);
+        assert_contains(f->result.answer, "All 4 take ");
+        assert_contains(f->result.answer, " MiB on average.");
+    }
+}
+
 const struct lab_test_program lab_test_program = {.set_up = given_setup,
                                                   .tear_down = given_teardown};
