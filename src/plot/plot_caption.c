@@ -64,23 +64,22 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
     for (int p = 0; p < shown.panel_count; p++)
         for (int s = 0; s < shown.panels[p].series_count; s++) {
             const struct lab_chart_series *series = &shown.panels[p].series[s];
-            if (!plot_has_whiskers(series)) {
-                found.bare |= series->low != NULL;
+            if (!plot_has_whiskers(series)) /* lines of a model, bands */
                 continue;
-            }
             found.band |= plot_has_band(&shown.panels[p], series);
             found.bars |= series->mark == LAB_CHART_BARS;
             look_at(&layout.panels[p], series, &found);
         }
     const char *before = chart->caption ? chart->caption : "", *space = *before ? " " : "";
     if (!found.any)
-        return found.bare ? lab_arena_printf(arena, "%s%sn = 1, no interval.", before, space)
-                          : chart->caption;
+        return found.bare
+                   ? lab_arena_printf(arena, "%s%sNo intervals: too few runs.", before, space)
+                   : chart->caption;
     if (!found.seen)
         return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
                                 found.bars ? "too narrow to see" : "narrower than the marks");
     return lab_arena_printf(arena, "%s%s%s are %s.%s%s", before, space,
                             found.band ? "Bands" : "Whiskers", chart->intervals,
                             found.beyond ? " Arrows: beyond the axis." : "",
-                            found.bare ? " Marks without one: n = 1, no interval." : "");
+                            found.bare ? " Marks without one: too few runs." : "");
 }

@@ -199,6 +199,17 @@ LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
         assert_string_equal(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
                             wide ? "Bands are 95% intervals."
                                  : "95% intervals are narrower than the marks.");
+        const double *const low = series[0].low;
+        double one[] = {low[0], NAN}; /* a mark without one; a cost model's line has no marks */
+        series[0].low = one;
+        assert_int_equal(strstr(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+                                "Marks without one: too few runs.") != NULL,
+                         wide);
+        series[0].mark = LAB_CHART_DASHES;
+        assert_null(
+            strstr(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena), "too few runs"));
+        series[0].mark = LAB_CHART_LINE_POINTS;
+        series[0].low = low;
         chart.panel_count = 3;
         panels[0].series = &bands[0];
         plot_layout_make(&chart, &plot_page, &g->arena, &layout);
