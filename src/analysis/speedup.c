@@ -34,6 +34,7 @@ static int speedup_run(const struct lab_analysis_input *input, struct lab_analys
         part->answer = part->untested ? NULL : lab_gangs_answer(&gangs, arena);
         LAB_PART_FIGURES(part, figure_fields, &figures, arena);
         lab_gangs_add_command(result, &gangs, arena);
+        lab_gangs_add_further(result, &gangs, arena);
         lab_gangs_add(result, part, &gangs, arena);
         lab_gangs_add_chart(result, &gangs,
                             lab_arena_printf(arena, "speedup%s", lab_analysis_suffix(i, arena)),

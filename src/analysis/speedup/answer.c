@@ -24,6 +24,8 @@ const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab
 
 /* --- break-even --- */
 
+#define EVEN_OPEN "Break-even is inconclusive."
+
 static bool is_of(const struct lab_break_even *even, const char *model) {
     size_t length = model ? strlen(model) : 0;
     return !model || (lab_str_equal(even->over, "batch") && lab_str_starts(even->where, model) &&
@@ -89,7 +91,7 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
         return NULL;
     if (!found) /* a value that isn't known would read as a finding */
         return outside == tested ? outside_words(gangs, devices, model, arena)
-                                 : "Break-even is inconclusive.";
+                                 : EVEN_OPEN;
     const struct lab_claim *claim = &found->claim;
     bool batch = lab_str_equal(found->over, "batch");
     return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
@@ -209,22 +211,45 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     return pool;
 }
 
+/* Below it "0.0964× as fast" is read wrongly. */
+#define TIMES_LEAST 0.5
+
+/* "are 1.998× [1.995, 2.001] as fast as one"; far below one "have 90.4% [90.3, 90.4] lower
+ * throughput than one". */
+static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                               struct lab_arena *arena) {
+    const struct lab_claim *claim = &pool->claim;
+    if (lab_gangs_count(gangs, "independent") > 0)
+        return lab_arena_printf(arena, "have %s the throughput of one", pool->times);
+    if (1 + claim->effect >= TIMES_LEAST)
+        return lab_arena_printf(arena, "are %s as fast as one", pool->times);
+    const char *interval =
+        isnan(claim->low)
+            ? ""
+            : lab_arena_printf(arena, " [%.1f, %.1f]", -100 * claim->high, -100 * claim->low);
+    return lab_arena_printf(arena, "have %.1f%%%s lower throughput than one", -100 * claim->effect,
+                            interval);
+}
+
+/* "5 runs each", "1 to 2 runs each" */
+static const char *runs_words(int fewest, int most, struct lab_arena *arena) {
+    return most > fewest ? lab_arena_printf(arena, "%d to %d runs each", fewest, most)
+                         : lab_arena_printf(arena, "%d run%s each", fewest, fewest == 1 ? "" : "s");
+}
+
 /* "2 GPUs are 1.998× [1.995, 2.001] as fast as one, mean of 18 points (95% CI, 5 runs each)." */
 static const char *speed_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                                const char *who, struct lab_arena *arena) {
     const struct lab_claim *claim = &pool->claim;
     const char *next = lab_claim_next(claim, arena);
-    bool independent = lab_gangs_count(gangs, "independent") > 0,
-         open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
     if (claim->verdict != LAB_CLAIM_YES && !open)
         return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
-    const char *runs =
-        claim->n > 1 && claim->n < pool->runs
-            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
-            : lab_arena_printf(arena, "%d run%s each", claim->n, claim->n == 1 ? "" : "s");
-    return lab_arena_printf(arena, "%s%s %s %s %s, %s (%s%s)%s%s.", open ? "Inconclusive: " : "",
-                            who, independent ? "have" : "are", pool->times,
-                            independent ? "the throughput of one" : "as fast as one", pool->over,
+    const char *runs = claim->n > 1 && claim->n < pool->runs
+                           ? lab_arena_printf(arena, "%d complete blocks", claim->n)
+                           : runs_words(claim->n, pool->runs, arena);
+    return lab_arena_printf(arena, "%s%s %s, %s (%s%s)%s%s.", open ? "Inconclusive: " : "", who,
+                            ratio_words(gangs, pool, arena), pool->over,
                             isnan(claim->low) ? "" : "95% CI, ", runs, *next ? "; " : "", next);
 }
 
@@ -267,11 +292,11 @@ static bool add_points(const struct lab_gangs *gangs, const struct lab_gang_pool
     int open = pool->cells - count_of_size(gangs, pool->devices, "beneficial") -
                count_of_size(gangs, pool->devices, "stay single");
     const char *pays = points_words(gangs, pool, "beneficial", &runs, arena),
-               *stays = points_words(gangs, pool, "stay single", &runs, arena), *basis, *upto;
+               *stays = points_words(gangs, pool, "stay single", &runs, arena), *basis;
     if (!pays && !stays)
         return false;
-    upto = runs.most > runs.fewest ? lab_arena_printf(arena, " to %d", runs.most) : "";
-    basis = lab_arena_printf(arena, "as fast as one (95%% CI, %d%s runs each)", runs.fewest, upto);
+    basis = lab_arena_printf(arena, "as fast as one (95%% CI, %s)",
+                             runs_words(runs.fewest, runs.most, arena));
     if (pays)
         lab_str_printf(text, "%d %ss pay off for %s %s.", pool->devices, gangs->unit, pays, basis);
     if (stays)
@@ -391,11 +416,42 @@ const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *
     if (gangs->point_count == 0)
         return "no run is done.";
     if (gangs->count == 0)
-        return lab_arena_printf(arena, "all runs are on one %s.", gangs->unit);
+        return lab_arena_printf(arena,
+                                gangs->study->gangs_planned
+                                    ? "no run on several %ss is done."
+                                    : "the plan has no run on several %ss at once.",
+                                gangs->unit);
     return gangs->pool_count > 0 || gangs->rival_count > 0
                ? NULL
                : lab_arena_printf(arena, "nothing was run both on one %s and on several.",
                                   gangs->unit);
+}
+
+#define ALONE_MOST 8
+
+void lab_gangs_add_further(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                           struct lab_arena *arena) {
+    const struct lab_study_table *study = gangs->study;
+    int ids[ALONE_MOST], count = 0;
+    for (int i = 0; i < study->run_count && count < ALONE_MOST; i++) {
+        int id = study->runs[i].ranks[0].gpu_id, at = 0;
+        while (at < count && ids[at] != id)
+            at++;
+        if (at == count)
+            ids[count++] = id;
+    }
+    if (gangs->count > 0 || study->gangs_planned || count < 2)
+        return;
+    LAB_SORT_NUMBERS(ids, count);
+    LAB_AUTO(str, keys);
+    lab_str_add(&keys, "'experiment.hardware.gpu_ids=[");
+    for (int i = 0; i < count; i++)
+        lab_str_printf(&keys, "[%d],", ids[i]);
+    for (int i = 1; i < count && i < 3; i++)
+        lab_str_printf(&keys, "%s[%d,%d]", i > 1 ? "," : "", ids[0], ids[i]);
+    lab_str_add(&keys, "]'");
+    result->further = lab_arena_strdup(arena, keys.text);
+    result->tests = lab_arena_printf(arena, "Test pairs of %ss, too", gangs->unit);
 }
 
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
@@ -414,7 +470,9 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     if (rivals && !use) /* which devices, after whether to use them */
         lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals->claim, arena));
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
-    if (even && !share_note(gangs->study))
+    bool open = gangs->pools[0].claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
+                lab_str_equal(even, EVEN_OPEN); /* which follows from that */
+    if (even && !open && !share_note(gangs->study))
         lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);
 }

@@ -111,6 +111,9 @@ int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
 /* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
 const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
+/* Keys that add pairs to a plan of single devices. */
+void lab_gangs_add_further(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                           struct lab_arena *arena);
 /* With as many GPUs as pay off on the mean, or where none do the one that was fastest alone; on
  * real GPUs where the simulated machine's can't. Nothing where that is inconclusive, or another
  * part has given a command. */
