@@ -176,14 +176,15 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        lab_words_beyond(bound, reach, "model", arena));
     else if (same > 0)
         lab_str_printf(rest,
-                       "%s: no difference%s for %d of %d, %d inconclusive, at "
-                       "most %s.",
+                       "%s: no difference%s for %d of %d, %d inconclusive, the "
+                       "largest %s.",
                        lab_words_capital(plural[factor], arena), lab_claim_larger(bound, arena),
                        same, count, count - same, lab_claim_effect(most, arena));
     else
         lab_str_printf(rest, "%s: inconclusive, %s%s (%d run%s each).",
-                       lab_words_capital(plural[factor], arena), count > 1 ? "at most " : "",
-                       lab_claim_effect(most, arena), runs, runs == 1 ? "" : "s");
+                       lab_words_capital(plural[factor], arena),
+                       count > 1 ? "largest difference " : "", lab_claim_effect(most, arena), runs,
+                       runs == 1 ? "" : "s");
 }
 
 static const char *why_untested(const struct lab_choices *placements, struct lab_arena *arena) {

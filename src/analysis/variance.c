@@ -143,33 +143,35 @@ static void add_part(struct lab_analysis_result *result, const struct lab_phases
     lab_rows_add_claims(result, &rows, arena);
 }
 
-/* "Of 5 signs of contention: 1 found, 2 inconclusive, 2 not testable." */
+/* "Signs of contention: higher variance of iteration times (not found), CPU use … (inconclusive); 3
+ * of 5 not testable." */
+static const char *signs_words(const struct lab_indicator *indicators, struct lab_arena *arena) {
+    static const enum lab_claim_verdict order[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
+                                                   LAB_CLAIM_INCONCLUSIVE};
+    static const char *const states[] = {"found", "not found", "inconclusive"};
+    LAB_AUTO(str, text);
+    int named = 0;
+    for (int v = 0; v < LAB_COUNT_OF(order); v++)
+        for (int i = 0; i < LAB_INDICATORS; i++)
+            if (indicators[i].verdict == order[v])
+                lab_str_printf(&text, "%s%s (%s)", named++ ? ", " : "",
+                               lab_claim_within(indicators[i].title, arena), states[v]);
+    if (named == 0)
+        return "Signs of contention: none could be tested.";
+    if (named < LAB_INDICATORS)
+        lab_str_printf(&text, "; %d of %d not testable", LAB_INDICATORS - named, LAB_INDICATORS);
+    return lab_arena_printf(arena, "Signs of contention: %s.", text.text);
+}
+
 static const char *make_answer(const struct phase *main, const struct lab_indicator *indicators,
                                struct lab_arena *arena) {
-    static const enum lab_claim_verdict order[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
-                                                   LAB_CLAIM_INCONCLUSIVE, LAB_CLAIM_NOT_TESTED};
-    LAB_AUTO(str, text);
-    for (int v = 0; v < LAB_COUNT_OF(order); v++) {
-        const char *state = NULL;
-        int count = 0;
-        for (int i = 0; i < LAB_INDICATORS; i++)
-            if (indicators[i].verdict == order[v]) {
-                state = indicators[i].state;
-                count++;
-            }
-        if (state)
-            lab_str_printf(&text, "%s%d %s", text.length ? ", " : "", count,
-                           order[v] == LAB_CLAIM_YES  ? "found"
-                           : order[v] == LAB_CLAIM_NO ? "not found"
-                                                      : state);
-    }
     const struct lab_claim *time = &main->figures.time;
     double reach = 0, bound = time->verdict == LAB_CLAIM_NO ? time->bound : INFINITY;
     for (int i = 0; i < main->count; i++)
         reach = lab_words_reach(reach, &main->pairs[i].change);
-    return lab_arena_printf(
-        arena, "%s%s. Of %d signs of contention: %s.", lab_claim_sentence(time, arena),
-        lab_words_beyond(bound, reach, "kernel and device", arena), LAB_INDICATORS, text.text);
+    return lab_arena_printf(arena, "%s%s. %s", lab_claim_sentence(time, arena),
+                            lab_words_beyond(bound, reach, "kernel and device", arena),
+                            signs_words(indicators, arena));
 }
 
 static void add_parts(struct lab_analysis_result *result, const struct contention *made) {

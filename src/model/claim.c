@@ -250,9 +250,10 @@ static const char *estimate_sentence(const struct lab_claim *claim, struct lab_a
         if (!isnan(claim->low))
             count = lab_arena_printf(arena, "%.0f%% CI [%s, %s]%s, %s", 100 * claim->confidence,
                                      words.low, words.high, words.unit, count);
-        return lab_arena_printf(arena, "%s%s %s%s (%s%s)",
+        return lab_arena_printf(arena, "%s%s %s%s (%s%s)%s%s",
                                 is_single(claim) ? "" : "Inconclusive: ", about, words.value,
-                                words.unit, count, is_single(claim) ? ONE_RUN : "");
+                                words.unit, count, is_single(claim) ? ONE_RUN : "",
+                                claim->reason ? "; " : "", claim->reason ? claim->reason : "");
     }
 }
 

@@ -135,7 +135,7 @@ static void add_kernels(const struct contention_phase *phase, const char *unit, 
         lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "mean " : "",
                        lab_claim_effect(all, arena));
     else if (count > 0)
-        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "at most " : "",
+        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "largest " : "",
                        lab_claim_effect(largest_open(phase), arena));
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
     add_needed(phase, out, arena);

@@ -122,6 +122,9 @@ static void claim_crossover(const struct lab_study_group *from, const struct cro
     if (series->claim.n > 0 && series->claim.n < blocks) { /* others have none in this range */
         series->claim.verdict = LAB_CLAIM_INCONCLUSIVE;
         series->claim.low = series->claim.high = NAN;
+        series->claim.reason =
+            lab_arena_printf(arena, "%d of %d runs have no crossover within the tested range",
+                             blocks - series->claim.n, blocks);
         series->claim.n = blocks;
     }
     series->claim = lab_claim_named(

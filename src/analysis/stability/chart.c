@@ -69,7 +69,8 @@ static const char *title_of(const struct lab_rate_series *series, bool nodes,
                             struct lab_arena *arena) {
     const char *title = lab_arena_printf(arena, "%s, %s", series->run->model,
                                          lab_study_device_title(series->rank->device, arena));
-    const char *node = nodes ? lab_words_node(series->rank->numa_node, arena) : "";
+    int numa = series->rank->numa_node; /* as short as in tables: titles of panels are cut */
+    const char *node = nodes && numa >= 0 ? lab_arena_printf(arena, ", NUMA %d", numa) : "";
     return lab_arena_printf(arena, "%s%s", title, node);
 }
 

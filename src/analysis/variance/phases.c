@@ -306,7 +306,9 @@ const char *lab_phases_lack(const struct lab_phases *phases) {
                "given together count as two.";
     if (phases->count == 1)
         return lab_arena_printf(phases->arena, "there is only one phase, %s.", phases->names[0]);
-    return has_pair(phases) ? NULL : "no kernel ran on the same device in two phases.";
+    return has_pair(phases)
+               ? NULL
+               : "no kernel ran in two phases, such as alone and at once, on the same device.";
 }
 
 /* --- claims --- */

@@ -207,6 +207,21 @@ LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     given_end(&given);
 }
 
+/* Where runs of one side have none, the value has no interval: the reason stands in its place. */
+LAB_TEST(test_a_crossover_that_some_runs_lack_gives_the_reason) {
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    for (int r = 0; r < 5; r++) {
+        add_run(&given, (struct model){"vit_a", 1, 0.5e-3, NULL}, r, 0);
+        add_run(&given, (struct model){"vit_b", 4, r ? 1.4e-3 : 0.9e-3, NULL}, r, 0);
+    }
+    struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+    assert_true(lab_str_starts(result.parts[0].answer, "Inconclusive: GPU 0, NUMA node 0: "));
+    assert_says(result.parts[0].answer,
+                " (5 runs); 1 of 5 runs have no crossover within the tested range.");
+    given_end(&given);
+}
+
 LAB_TEST(test_what_only_copies_is_transfer_bound) {
     struct given_study given;
     given_begin(&given, "numa_study");
