@@ -1,6 +1,7 @@
 /* measure_explain.c: when a measurement deserves a warning, and what the warning says. */
 #include "base/mem.h"
 #include "measure/measure_internal.h"
+#include "model/run.h"
 
 #include <math.h>
 
@@ -83,17 +84,17 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
     const struct lab_summary *s = lab_measure_primary(m);
     size_t count = severe(s);
     /* times, since intervals are fewer than iterations */
-    lab_str_printf(out, "severe outliers: %zu of %zu measured times (%.1f%%), ", count, s->n,
+    lab_str_printf(out, LAB_WARNS_OUTLIERS ": %zu of %zu measured times (%.1f%%), ", count, s->n,
                    100 * severe_share(s));
     if (s->outliers.high_severe > 0)
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
     bool groups = severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST;
-    lab_str_add(out, groups ? ": times fall into groups; clocks, placement or a neighbour switch "
-                              "between them"
-                     : m->simulated ? " (simulated noise)"
-                                    : ": something else ran; try again on a quiet machine");
+    lab_str_add(out, m->simulated ? " (simulated noise)"
+                     : groups ? ": times fall into groups; clocks, placement or a neighbour switch "
+                                "between them"
+                              : ": something else ran; try again on a quiet machine");
 }
 
 static void explain_slow_first(const struct lab_measurement *m, struct lab_str *out) {
@@ -145,10 +146,10 @@ static void explain_not_precise(const struct lab_measurement *m, struct lab_str 
 static void explain_load(const struct lab_measurement *m, struct lab_str *out) {
     const struct lab_conditions *c = &m->conditions;
     if (isnan(c->foreign_cpu))
-        lab_str_printf(out, "%.2f other threads per CPU were ready to run before it began",
+        lab_str_printf(out, "%.2f " LAB_WARNS_QUEUE "were ready to run before it began",
                        c->load_before);
     else
-        lab_str_printf(out, "other processes took %.1f%% of the machine's CPU time during the run",
+        lab_str_printf(out, LAB_WARNS_LOAD "%.1f%% of the machine's CPU time during the run",
                        100 * c->foreign_cpu);
     lab_str_add(out, "; try again on a quiet machine");
 }
@@ -175,8 +176,8 @@ void lab_measure_explain(const struct lab_measurement *m, enum lab_measure_warni
         break;
     case LAB_WARN_STEAL:
         lab_str_printf(out,
-                       "the hypervisor took %.1f%% of the machine's CPU time; values of a shared "
-                       "virtual machine vary with its neighbours",
+                       LAB_WARNS_STEAL "%.1f%% of the machine's CPU time; values of a shared "
+                                       "virtual machine vary with its neighbours",
                        100 * m->conditions.steal);
         break;
     case LAB_WARN_CLOCK:

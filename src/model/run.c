@@ -1,11 +1,13 @@
-/* run.c: the names of a run's states, as they are stored and shown, and what its devices are on. */
+/* run.c: names of states, as they are stored and shown; what devices are on; kinds of warnings. */
 #include "model/run.h"
 
 #include "base/str.h"
+#include "model/reported_metric.h"
 #include "model/result.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +74,33 @@ const char *lab_run_device_title(const char *device, struct lab_arena *arena) {
     if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
         return lab_arena_printf(arena, "GPU %s", last + 1);
     return device;
+}
+
+/* --- warnings --- */
+
+enum lab_run_warning lab_run_warning_kind(const char *sentence) {
+    static const struct {
+        const char *words;
+        enum lab_run_warning kind;
+    } kinds[] = {{LAB_WARNS_OUTLIERS, LAB_RUN_WARNING_OUTLIERS},
+                 {LAB_WARNS_LOAD, LAB_RUN_WARNING_LOAD},
+                 {LAB_WARNS_STEAL, LAB_RUN_WARNING_STEAL},
+                 {LAB_NO_METRIC, LAB_RUN_WARNING_NO_METRIC}};
+    if (lab_str_starts(sentence, LAB_WARNS_TUNING))
+        sentence += strlen(LAB_WARNS_TUNING);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (lab_str_starts(sentence, kinds[i].words))
+            return kinds[i].kind;
+    const char *behind = sentence + strspn(sentence, "0123456789. ");
+    return lab_str_starts(behind, LAB_WARNS_QUEUE) ? LAB_RUN_WARNING_LOAD : LAB_RUN_WARNING_OTHER;
+}
+
+bool lab_run_warning_is_of_times(enum lab_run_warning kind) {
+    return kind != LAB_RUN_WARNING_OTHER && kind != LAB_RUN_WARNING_NO_METRIC;
+}
+
+const char *lab_run_warning_of_rank(const char *sentence) {
+    int rank, length = 0;
+    bool ranked = sscanf(sentence, "rank %d: %n", &rank, &length) == 1 && length > 0;
+    return ranked ? sentence + length : sentence;
 }

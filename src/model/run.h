@@ -90,3 +90,29 @@ double lab_run_once_s(const struct lab_run *run, double rate);
 const struct lab_result *lab_run_result(const struct lab_run *run);
 
 const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */
+
+/* --- warnings ---
+ * Results keep sentences: those who write them begin with these words, and reports find the kind by
+ * them, here and nowhere else. */
+
+#define LAB_WARNS_OUTLIERS "severe outliers"
+#define LAB_WARNS_LOAD     "other processes took "
+#define LAB_WARNS_QUEUE    "other threads per CPU " /* after a number */
+#define LAB_WARNS_STEAL    "the hypervisor took "
+#define LAB_WARNS_TUNING   "tuning: " /* before a warning of the tuner's */
+
+enum lab_run_warning {
+    LAB_RUN_WARNING_OTHER,
+    LAB_RUN_WARNING_OUTLIERS,
+    LAB_RUN_WARNING_LOAD,      /* others used the CPUs */
+    LAB_RUN_WARNING_STEAL,     /* other virtual machines did */
+    LAB_RUN_WARNING_FEW,       /* iterations: made by reports, no sentence of a run */
+    LAB_RUN_WARNING_NO_METRIC, /* of a program; what to do follows, and is never cut off */
+};
+
+/* Of a sentence without its rank (lab_run_warning_of_rank). */
+enum lab_run_warning lab_run_warning_kind(const char *sentence);
+/* Whether it is about times and rates: what a program computes doesn't depend on it. */
+bool lab_run_warning_is_of_times(enum lab_run_warning kind);
+/* The sentence behind "rank 3: "; itself where no rank said it. */
+const char *lab_run_warning_of_rank(const char *sentence);

@@ -154,17 +154,39 @@ static bool has_repeats(const struct lab_study_table *study, struct lab_arena *a
     return repeats;
 }
 
-/* Why nothing that was run answers the study's question: "Not tested: each device …"; NULL = it is
- * answered. */
-static const char *lacking_answer(const struct lab_study_table *study, struct lab_arena *arena) {
+/* What says why nothing that was run answers the study's question; NULL = it is answered. */
+static const struct lab_analysis_result *find_lack(const struct report_found *found,
+                                                   const struct lab_study_table *study) {
     const char *name = study->answers ? study->answers[0] : NULL;
     const struct lab_analysis *analysis = name ? lab_analysis_find(name, NULL) : NULL;
     struct lab_analysis_input input = {.studies = study, .study_count = 1};
-    struct lab_analysis_result result;
+    int at = name ? LAB_FIND(found->items, found->count, name, name) : -1;
+    const struct lab_page_analysis *item = at < 0 ? NULL : &found->items[at];
+    if (item)
+        return item->result && !tells(item) && item->result->untested ? item->result : NULL;
+    struct lab_analysis_result *result = lab_arena_alloc(found->arena, 1, sizeof *result);
     if (!analysis || !analysis->interest || analysis->interest(study) != 0 ||
-        lab_analysis_run(analysis, NULL, &input, arena, &result, NULL) < 0)
+        lab_analysis_run(analysis, NULL, &input, found->arena, result, NULL) < 0)
         return NULL;
-    return result.untested ? result.answer : NULL;
+    return result->untested ? result : NULL;
+}
+
+/* "Not tested: each device …"; of a question with another half, what its other analysis found. */
+static void answer_lack(struct report_found *found, const struct lab_study_table *study) {
+    const struct lab_analysis_result *lack = find_lack(found, study);
+    if (!lack)
+        return;
+    found->answer = lack->answer;
+    found->untested = true;
+    found->further = lack->further;
+    found->tests = lack->tests;
+    for (int i = 0; i < found->count && lack->further; i++) {
+        const struct lab_page_analysis *item = &found->items[i];
+        if (!item->named || !tells(item) || !item->result->answer || item->result->untested)
+            continue;
+        found->answer = lab_arena_printf(found->arena, "%s %s", lack->answer, item->result->answer);
+        return;
+    }
 }
 
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
@@ -197,8 +219,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
         told = told || ((named || chosen[i].interest >= INTEREST_TO_OPEN) &&
                         found->count > before && tells(&found->items[before]));
     }
-    found->answer = lacking_answer(whole, found->arena);
-    found->untested = found->answer != NULL;
+    answer_lack(found, whole);
     /* what programs reported says more than how long they took, also of one run each */
     bool reported = told && lab_str_equal(chosen[0].analysis->name, "metrics");
     if (!found->answer && (!told || (!reported && !has_repeats(whole, found->arena))))
@@ -228,6 +249,8 @@ int lab_report_build_study(const struct lab_study_view *view,
                  .advice = found->advice,
                  .answer = found->answer,
                  .untested = found->untested,
+                 .further = found->further,
+                 .tests = found->tests,
                  .source = view->report.folder,
                  .config = view->study.config,
                  .order = config_text(view->study.config, "order", arena),

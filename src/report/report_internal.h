@@ -12,10 +12,11 @@ struct report_file { /* beside the page */
 struct report_found { /* analyses, in the order in which they are shown */
     struct lab_page_analysis items[REPORT_ANALYSES_MOST];
     int count;
-    const char *answer;        /* where no analysis has one of its own; NULL = the first that has */
-    bool untested;             /* it says why no run answers the study's question */
-    struct lab_advice *advice; /* NULL = there is no study */
-    int64_t deadline_ns;       /* CLOCK_MONOTONIC; 0 = none */
+    const char *answer; /* where no analysis has one of its own; NULL = the first that has */
+    bool untested;      /* it says why no run answers the study's question */
+    const char *further, *tests; /* then: as a page has them */
+    struct lab_advice *advice;   /* NULL = there is no study */
+    int64_t deadline_ns;         /* CLOCK_MONOTONIC; 0 = none */
     struct report_file *files;
     int file_count;
     struct lab_arena *arena;

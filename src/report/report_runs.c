@@ -54,7 +54,7 @@ static const char *place(const struct lab_study_run *run, struct lab_arena *aren
 #define POINTS_NAMED 4
 
 /* "vit0x0x0 38000, vit32x2x256 38500 and vit32x4x512 18800 samples/s"; of many the lowest and the
- * highest, each with its name. */
+ * highest: "268 samples/s (vit32x1x64, batch 4) to 4295 samples/s (vit32x1x64, batch 10)". */
 static const char *rates_words(const struct lab_study_point *points, int count, int low, int high,
                                struct lab_arena *arena) {
     const char *names[POINTS_NAMED + 1] = {NULL};
@@ -66,10 +66,14 @@ static const char *rates_words(const struct lab_study_point *points, int count, 
         const struct lab_study_point *point = few ? &points[i] : ends[i];
         const char *rate = figure(mean(point), point->runs[0], arena);
         bool last = i + 1 == shown; /* the unit stands once */
-        names[i] = lab_arena_printf(
-            arena, "%s %s",
-            alike ? place(point->runs[0], arena) : lab_study_point_model(point, arena),
-            last ? rate : lab_arena_strndup(arena, rate, strcspn(rate, " ")));
+        const char *name =
+            alike ? place(point->runs[0], arena) : lab_study_point_model(point, arena);
+        if (few)
+            names[i] =
+                lab_arena_printf(arena, "%s %s", name,
+                                 last ? rate : lab_arena_strndup(arena, rate, strcspn(rate, " ")));
+        else
+            names[i] = lab_arena_printf(arena, "%s (%s)", rate, name);
     }
     LAB_AUTO(str, text);
     if (few)
@@ -127,10 +131,11 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
     const char *verdict = single ? " 1 run per point: no verdict." : "";
     if (bound)
         verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
-    const char *valid =
-        used == study->run_count
-            ? lab_arena_printf(arena, "All %d runs are valid", used)
-            : lab_arena_printf(arena, "%d of %d runs are valid", used, study->run_count);
-    return lab_arena_printf(arena, "%s: %s.%s", valid, rates_words(points, count, low, high, arena),
+    const char *valid = "";
+    if (used < study->run_count)
+        valid = lab_arena_printf(arena, "%d of %d runs are valid: ", used, study->run_count);
+    else if (used >= study->planned_count) /* else the headline begins with their number */
+        valid = lab_arena_printf(arena, "All %d runs are valid: ", used);
+    return lab_arena_printf(arena, "%s%s.%s", valid, rates_words(points, count, low, high, arena),
                             verdict);
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "device/tunable.h"
+#include "model/run.h"
 #include "store/tuning/timing_file.h"
 #include "tune/tune.h"
 
@@ -75,7 +76,8 @@ int worker_tune(struct rank *rank, struct lab_err *err) {
         rank->result.tuning = lab_json_text(value, &rank->arena);
         rank->configuration = result.trials[result.best].config;
         for (int i = 0; result.warnings && result.warnings[i]; i++)
-            worker_warn(rank, lab_arena_printf(&rank->arena, "tuning: %s", result.warnings[i]));
+            worker_warn(rank,
+                        lab_arena_printf(&rank->arena, LAB_WARNS_TUNING "%s", result.warnings[i]));
         return 0;
     }
     if (atomic_load(&worker->stopping))

@@ -301,13 +301,12 @@ const char *page_verdict(const struct lab_page *page, const struct study_digest 
         answer = lab_arena_printf(arena, "%.*s %s%s", (int)first, answer, slow, answer + first);
         first += strlen(slow) + 1;
     }
-    const char *state = answer ? page_state(page, digest, answer, arena) : "";
-    *ret_headline = first;
-    if (lab_str_ends(state, ". ")) /* a sentence of its own is the headline */
-        *ret_headline = strlen(state) - 1;
-    else if (*state)
-        *ret_headline += strlen(state);
-    return *state ? lab_arena_printf(arena, "%s%s", state, answer) : answer;
+    if (!answer)
+        return NULL;
+    struct page_state state = page_state(page, digest, answer, arena);
+    size_t length = strlen(state.words);
+    *ret_headline = state.sentence ? length - 1 : first - state.replaced + length;
+    return lab_arena_printf(arena, "%s%s", state.words, answer + state.replaced);
 }
 
 void page_add_answer(const struct page_build *build, const char *answer, size_t first) {

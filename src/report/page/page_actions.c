@@ -359,10 +359,8 @@ static void add_followed(struct making *making, bool leading, bool minor) {
 static void find_further(struct making *making) {
     const struct lab_page *page = making->page;
     const struct lab_analysis_result *result = page_leading(page);
-    if (result) {
-        making->tests = result->tests;
-        making->further = result->further;
-    }
+    making->tests = page->further ? page->tests : result ? result->tests : NULL;
+    making->further = page->further ? page->further : result ? result->further : NULL;
 }
 
 /* --- what goes on with the study --- */
@@ -400,15 +398,17 @@ static void add_again(struct making *making, const char *text, const char *comma
                                      .command = lab_arena_strdup(making->arena, command)});
 }
 
-static void add_further(struct making *making) {
+/* `untested`: the rest of the study doesn't answer its question. */
+static void add_further(struct making *making, bool untested) {
     const struct lab_study_info *study = making->digest->study;
     LAB_AUTO(str, line);
     if (!making->further || !study->command || !*study->command)
         return;
     study_add_repeat_command(study, 0, making->further, &line);
-    add(making, (struct page_action){.kind = PAGE_PASTE,
+    add(making, (struct page_action){.kind = untested ? PAGE_RUN : PAGE_PASTE,
                                      .text = making->tests,
                                      .command = lab_arena_strdup(making->arena, line.text)});
+    making->further = NULL;
 }
 
 /* No metric was read, but a pattern would: it can be applied to the logs that are kept. */
@@ -454,11 +454,12 @@ static void add_run(struct making *making, bool advised) {
         page_repeat_make(making->page, making->digest, resumes, making->arena);
     if (resumes && !more.text) {
         bool mended = making->digest->failures.count > 0;
+        const char *finish = busy     ? PAGE_QUIET ". Then finish the study"
+                             : mended ? "Then finish the study"
+                                      : "Finish the study";
         add(making, (struct page_action){
                         .kind = PAGE_RESUME,
-                        .text = busy     ? PAGE_QUIET ". Then finish the study"
-                                : mended ? "Then finish the study"
-                                         : "Finish the study",
+                        .text = lab_arena_printf(making->arena, "%s (%s)", finish, next.text),
                         .command = study_resume_command(making->digest->study, making->arena)});
     } else if (!resumes && repeat.length) {
         add_again(making,
@@ -485,8 +486,6 @@ static void add_show(struct making *making) {
     lab_str_add(&line, "gpulab show ");
     lab_str_add_shell(&line, folder);
     lab_str_add(&line, tested ? " --claims" : page ? "" : " --runs");
-    if (untested)
-        text = "The study's question was not tested";
     const char *differ = page && !untested ? two_devices(making) : NULL;
     int open = 0;
     for (int i = 0; tested && i < page->advice->tested_count; i++)
@@ -496,10 +495,12 @@ static void add_show(struct making *making) {
                     : "No setting to change: no gain of 1% or more in any comparison";
     if (differ)
         text = page_named(making->names, differ, making->arena);
-    add(making, (struct page_action){.kind = PAGE_SHOW,
-                                     .text = lab_arena_printf(making->arena, "%s. All %s", text,
-                                                              tested ? "comparisons" : "values"),
-                                     .command = lab_arena_strdup(making->arena, line.text)});
+    add(making,
+        (struct page_action){.kind = PAGE_SHOW,
+                             .text = untested ? "All values"
+                                              : lab_arena_printf(making->arena, "%s. All %s", text,
+                                                                 tested ? "comparisons" : "values"),
+                             .command = lab_arena_strdup(making->arena, line.text)});
 }
 
 struct page_actions page_actions_make(const struct lab_page *page,
@@ -525,8 +526,10 @@ struct page_actions page_actions_make(const struct lab_page *page,
         advised |= making.made.items[i].command || making.made.items[i].kind == PAGE_CHOOSE;
     if (digest) {
         add_failure(&making);
+        if (page && page->further)
+            add_further(&making, true);
         add_run(&making, advised);
-        add_further(&making);
+        add_further(&making, false);
     }
     if (page && page->advice && !bind)
         add_bound(&making, page->advice);

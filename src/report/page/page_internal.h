@@ -80,14 +80,22 @@ const struct page_action *page_actions_next(const struct page_actions *actions);
 
 /* Whether other processes took CPU time in half of the runs that are done. */
 bool page_is_busy(const struct study_digest *digest);
-/* What stands before an answer: "Provisional (110 of 800 runs, busy machine): "; "No answer: 2 runs
- * per point on a busy machine. "; "" = all runs are done and nothing disturbed them. */
-const char *page_state(const struct lab_page *page, const struct study_digest *digest,
-                       const char *answer, struct lab_arena *arena);
+/* What an answer begins with: "Provisional (110 of 800 runs, busy machine): "; in place of its
+ * first words "Inconclusive after 33 of 80 runs"; a sentence of its own, "No answer: 2 runs per
+ * point on a busy machine. ". */
+struct page_state {
+    const char *words; /* "" = all runs are done and nothing disturbed them */
+    size_t replaced;   /* characters of the answer */
+    bool sentence;
+};
+#define PAGE_OPEN     "Inconclusive"
+#define PAGE_UNTESTED "Not tested"
+struct page_state page_state(const struct lab_page *page, const struct study_digest *digest,
+                             const char *answer, struct lab_arena *arena);
 /* That devices are parts of one CPU, a sentence without its full stop; NULL = they aren't. */
 const char *page_slices(const struct study_digest *digest, struct lab_arena *arena);
 /* Whether the first screen and the terminal show it: nothing disturbs a simulated machine. */
-bool page_is_shown(const struct lab_page *page, const char *warning);
+bool page_is_shown(const struct lab_page *page, const struct study_note *note);
 #define PAGE_AFFECTS "; affects times and rates, not "
 /* "68 of 110 runs: other processes took up to 64.3% of …". */
 const char *page_warning(const struct lab_page *page, const struct study_digest *digest,

@@ -11,21 +11,6 @@ struct repeat {
     int n, needed, advised; /* runs per point: done, by the spread (0 = unknown), to be run */
 };
 
-/* Of the claims that the study asks for, the inconclusive one whose spread asks for most runs. */
-static const struct lab_claim *widest(const struct lab_page *page) {
-    const struct lab_claim *found = NULL;
-    for (int i = 0; i < page->analysis_count; i++) {
-        const struct lab_analysis_result *result = page->analyses[i].result;
-        for (int c = 0; page_is_asked(page, &page->analyses[i]) && c < result->claim_count; c++) {
-            const struct lab_claim *claim = &result->claims[c];
-            if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && !claim->reason &&
-                lab_claim_runs(claim) > (found ? lab_claim_runs(found) : 0))
-                found = claim;
-        }
-    }
-    return found;
-}
-
 /* False = nothing is open, or more runs like these decide nothing. */
 static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) {
     struct page_open open = page ? page_open_count(page, true) : (struct page_open){0};
@@ -38,10 +23,6 @@ static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) 
                           .open = open.open,
                           .compared = open.compared,
                           .n = open.first ? open.first->n : 0};
-    if (!made.claim || lab_claim_runs(made.claim) == 0) {
-        made.claim = widest(page);
-        made.n = made.claim ? made.claim->n : made.n;
-    }
     made.needed = made.claim ? lab_claim_runs(made.claim) : 0;
     bool known = made.needed > made.n && made.needed <= LAB_CLAIM_RUNS_MOST;
     made.advised = known                              ? made.needed
@@ -66,9 +47,9 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
         lab_str_printf(text, ", which the planned %d runs per point can't change", planned);
     if (repeat->needed > LAB_CLAIM_RUNS_MOST)
         lab_str_printf(text,
-                       ": too noisy, at this spread it takes %d runs per point. Quiet the "
-                       "machine%s%s%s, then run %d",
-                       repeat->needed, busy ? " (" : "", busy ? because : "", busy ? ")" : "",
+                       ": too noisy, at this spread more than %d runs per point are needed. Quiet "
+                       "the machine%s%s%s, then run %d",
+                       LAB_CLAIM_RUNS_MOST, busy ? " (" : "", busy ? because : "", busy ? ")" : "",
                        repeat->advised);
     else if (repeat->needed > repeat->n)
         lab_str_printf(text, ". %s", lab_claim_next(repeat->claim, arena));
@@ -86,8 +67,9 @@ struct page_repeat page_repeat_make(const struct lab_page *page, const struct st
         planned = study->runs[i].repeat >= planned ? study->runs[i].repeat + 1 : planned;
     if (!find_repeat(page, &repeat))
         return (struct page_repeat){0};
-    if (resumes && (planned < 2 || repeat.needed <= planned || repeat.advised <= planned ||
-                    digest->state_counts[LAB_RUN_FAILED] > 0))
+    /* two runs say too little of the spread to give up on those that are left */
+    if (resumes && (planned < 2 || repeat.n <= 2 || repeat.needed <= planned ||
+                    repeat.advised <= planned || digest->state_counts[LAB_RUN_FAILED] > 0))
         return (struct page_repeat){0};
     LAB_AUTO(str, text);
     add_text(&repeat, planned, page_is_busy(digest), arena, &text);

@@ -14,15 +14,6 @@
 
 /* --- warnings --- */
 
-static bool is_load(const char *warning) {
-    return strstr(warning, "other processes took ") || strstr(warning, "other threads per CPU");
-}
-
-static bool is_of_times(const char *warning) {
-    return is_load(warning) || strstr(warning, STUDY_OUTLIERS) ||
-           strstr(warning, "the hypervisor took ");
-}
-
 /* What settings are compared by, where that is no time nor rate: "loss"; NULL = it is one. */
 static const char *computed(const struct lab_page *page) {
     const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
@@ -34,19 +25,20 @@ static const char *computed(const struct lab_page *page) {
 }
 
 /* Whether it bears on the verdict: a busy machine doesn't on what a program computed. */
-static bool concerns(const struct lab_page *page, const char *warning) {
-    return !is_of_times(warning) || !computed(page);
+static bool concerns(const struct lab_page *page, const struct study_note *note) {
+    return !lab_run_warning_is_of_times(note->kind) || !computed(page);
 }
 
-bool page_is_shown(const struct lab_page *page, const char *warning) {
-    return !page || !page->simulated || lab_str_starts(warning, LAB_NO_METRIC);
+bool page_is_shown(const struct lab_page *page, const struct study_note *note) {
+    return !page || !page->simulated || note->kind == LAB_RUN_WARNING_NO_METRIC ||
+           note->kind == LAB_RUN_WARNING_FEW;
 }
 
 const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
                          const struct study_note *note, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     study_add_note(digest, note, &text);
-    if (!concerns(page, note->text)) {
+    if (!concerns(page, note)) {
         size_t advice = strcspn(text.text, ";");
         return lab_arena_printf(arena, "%.*s" PAGE_AFFECTS "%s", (int)advice, text.text,
                                 computed(page));
@@ -61,7 +53,7 @@ static int count_warned(const struct study_digest *digest, const struct lab_page
     int count = 0;
     for (int i = 0; i < digest->warnings.count; i++)
         for (int r = 0; r < digest->warnings.items[i].run_count &&
-                        page_is_shown(page, digest->warnings.items[i].text);
+                        page_is_shown(page, &digest->warnings.items[i]);
              r++) {
             bool *own = &seen[digest->warnings.items[i].run[r] - digest->study->runs];
             count += !*own;
@@ -79,10 +71,10 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
     lab_str_printf(text, "%sWarnings in %d of %d runs. ", text->length ? " " : "", warned, ended);
     for (int i = 0; i < digest->warnings.count; i++) {
         const struct study_note *note = &digest->warnings.items[i];
-        if (!page_is_shown(page, note->text) || shown++ >= WARNINGS_NAMED)
+        if (!page_is_shown(page, note) || shown++ >= WARNINGS_NAMED)
             continue;
         char *line = lab_arena_strdup(arena, page_warning(page, digest, note, arena));
-        if (concerns(page, note->text))
+        if (concerns(page, note))
             line[strcspn(line, ";")] = '\0';
         line[0] = line[0] == 'a' ? 'A' : line[0];
         lab_str_printf(text, "%s. ", line);
@@ -98,27 +90,47 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
 bool page_is_busy(const struct study_digest *digest) {
     int count = 0; /* a run has one of them at most */
     for (int i = 0; i < digest->warnings.count; i++)
-        if (is_load(digest->warnings.items[i].text))
+        if (digest->warnings.items[i].kind == LAB_RUN_WARNING_LOAD)
             count += digest->warnings.items[i].run_count;
     return count > 0 && 2 * count >= digest->state_counts[LAB_RUN_DONE];
 }
 
-const char *page_state(const struct lab_page *page, const struct study_digest *digest,
-                       const char *answer, struct lab_arena *arena) {
-    if (!digest || page_is_untested(page))
-        return "";
+/* "Inconclusive after 33 of 80 runs on a busy machine", in place of the answer's first words. */
+static struct page_state reopened(const char *opening, const char *runs, bool busy,
+                                  struct lab_arena *arena) {
+    return (struct page_state){
+        lab_arena_printf(arena, "%s%s%s", opening, runs, busy ? " on a busy machine" : ""),
+        strlen(opening), false};
+}
+
+struct page_state page_state(const struct lab_page *page, const struct study_digest *digest,
+                             const char *answer, struct lab_arena *arena) {
+    struct page_state none = {"", 0, false};
+    if (!digest)
+        return none;
     int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
-    bool busy = page_is_busy(digest) && !page->simulated && !computed(page);
-    struct page_open open = page_open_count(page, true);
-    int n = open.first ? open.first->n : 0;
-    if (busy && lab_str_starts(answer, "Inconclusive") && n > 0 && n < LAB_CLAIM_RUNS_LEAST)
-        return lab_arena_printf(arena, "No answer: %d run%s per point on a busy machine. ", n,
-                                study_plural(n));
-    if (left == 0)
-        return busy ? "Provisional (busy machine): " : "";
-    return lab_arena_printf(arena,
-                            "Provisional (%d of %d runs%s): ", digest->state_counts[LAB_RUN_DONE],
-                            digest->study->run_count, busy ? ", busy machine" : "");
+    bool untested = page_is_untested(page), open = lab_str_starts(answer, PAGE_OPEN);
+    bool busy = page_is_busy(digest) && !page->simulated && !computed(page) && !untested;
+    struct page_open counted = page_open_count(page, true);
+    int n = counted.first ? counted.first->n : 0;
+    if (busy && open && n > 0 && n < LAB_CLAIM_RUNS_LEAST)
+        return (struct page_state){
+            lab_arena_printf(arena, "No answer: %d run%s per point on a busy machine. ", n,
+                             study_plural(n)),
+            0, true};
+    if (left == 0 && !busy)
+        return none;
+    const char *of = lab_arena_printf(arena, "%d of %d runs", digest->state_counts[LAB_RUN_DONE],
+                                      digest->study->run_count),
+               *after = left ? lab_arena_printf(arena, " after %s", of) : "";
+    if (open || lab_str_starts(answer, PAGE_UNTESTED))
+        return reopened(open ? PAGE_OPEN : PAGE_UNTESTED, after, busy, arena);
+    if (untested)
+        return none;
+    return (struct page_state){lab_arena_printf(arena, "Provisional (%s%s%s): ", left ? of : "",
+                                                left && busy ? ", " : "",
+                                                busy ? "busy machine" : ""),
+                               0, false};
 }
 
 /* --- devices --- */

@@ -173,8 +173,11 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     for (int i = 0; i < table->column_count; i++)
         if (own[i].title && ((cards && own[i].yields > 0) || columns-- <= 0))
             own[i].title = NULL;
-    for (int i = 0, shown = 0; i < table->column_count && !cards; i++)
-        if (own[i].title && shown++ > 1 && !own[i].yields)
+    bool ranked = cards; /* the analysis says itself which columns yield */
+    for (int i = 0; i < table->column_count; i++)
+        ranked |= own[i].title && own[i].yields > 0;
+    for (int i = 0, shown = 0; i < table->column_count && !ranked; i++)
+        if (own[i].title && shown++ > 1)
             own[i].yields = shown; /* the last ones first, before names are cut */
     table->key = table->title = NULL;
     table->untitled = true;

@@ -4,7 +4,6 @@
  */
 #include "base/list.h"
 #include "model/metric_name.h"
-#include "model/reported_metric.h"
 #include "report/page/page_internal.h"
 #include "report/report_build.h"
 
@@ -17,11 +16,13 @@
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
+#define ALSO_MOST    2
 
 struct end {
     struct study_digest digest;
     const struct lab_page *page; /* NULL = it wasn't analysed */
     struct study_claims claims;
+    struct page_actions actions;
     struct lab_style style;
     bool verbose;
 };
@@ -128,8 +129,8 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
     } else {
         lab_str_add(&line, page_warning(end->page, &end->digest, note, arena));
     }
-    bool whole = end->verbose || lab_str_starts(note->text, LAB_NO_METRIC) ||
-                 strstr(line.text, PAGE_AFFECTS);
+    bool whole =
+        end->verbose || note->kind == LAB_RUN_WARNING_NO_METRIC || strstr(line.text, PAGE_AFFECTS);
     int room = end->style.columns - 3 - (int)strlen(word);
     lab_doc_said(doc, word, tone, "%s",
                  whole ? line.text : cut_clauses(line.text, room, end->style.unicode, arena));
@@ -210,7 +211,7 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
                                                   sizeof *warnings.items),
                                    0};
     for (int i = 0; i < digest->warnings.count; i++)
-        if (end->verbose || page_is_shown(end->page, digest->warnings.items[i].text))
+        if (end->verbose || page_is_shown(end->page, &digest->warnings.items[i]))
             warnings.items[warnings.count++] = digest->warnings.items[i];
     add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings);
 }
@@ -251,12 +252,37 @@ static void add_then(struct lab_doc *doc, const struct page_actions *actions) {
     }
 }
 
-static void add_next(struct lab_doc *doc, const struct end *end) {
+/* Settings that were found besides, such as a batch size; the page has all of each. */
+static int find_also(const struct end *end, const struct page_action *ret_also[ALSO_MOST]) {
+    const struct page_action *next = page_actions_next(&end->actions);
+    int count = 0;
+    for (int i = 0; i < end->actions.count && count < ALSO_MOST; i++) {
+        const struct page_action *action = &end->actions.items[i];
+        bool setting =
+            action->kind == PAGE_CHOOSE || (action->kind == PAGE_PASTE && !action->command);
+        if (setting && action != next && action->text && !end->digest.study->running)
+            ret_also[count++] = action;
+    }
+    return count;
+}
+
+static void add_also(struct lab_doc *doc, const struct end *end) {
+    enum { INDENT = 12 };
+    const struct page_action *also[ALSO_MOST];
     struct lab_arena *arena = lab_doc_arena(doc);
+    int count = find_also(end, also);
+    for (int i = 0; i < count; i++) {
+        const char *text = also[i]->text;
+        size_t length = strlen(text), first = (size_t)(sentence_end(text) - text);
+        text = lab_arena_strndup(arena, text, first < length ? first - 1 : length);
+        text = cut_clauses(text, end->style.columns - INDENT - 1, end->style.unicode, arena);
+        lab_doc_line(doc, i ? "" : "Also", "%s.", end->verbose ? also[i]->text : text);
+    }
+}
+
+static void add_next(struct lab_doc *doc, const struct end *end) {
     const struct lab_study_info *study = end->digest.study;
-    struct page_actions actions =
-        page_actions_make(end->page, &end->digest, page_names_make(&end->digest, arena), arena);
-    const struct page_action *next = page_actions_next(&actions);
+    const struct page_action *next = page_actions_next(&end->actions);
     if (study->running) {
         lab_doc_line_whole(doc, "Next", "gpulab status %s --follow",
                            study->name ? study->name : study->option);
@@ -270,8 +296,9 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
             lab_doc_line(doc, "", "%s.", next->text);
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);
-        add_then(doc, &actions);
+        add_then(doc, &end->actions);
     }
+    add_also(doc, end);
 }
 
 static void add_place(struct lab_doc *doc, const struct end *end) {
@@ -306,6 +333,8 @@ static int rows_most(const struct end *end, const char *verdict) {
     LAB_AUTO(arena, arena);
     const char *slices = page_slices(&end->digest, &arena);
     left -= slices ? count_lines(slices, end->style.columns) : 0;
+    const struct page_action *also[ALSO_MOST];
+    left -= find_also(end, also);
     if (end->verbose)
         return INT32_MAX;
     return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
@@ -338,10 +367,12 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     study_digest_init(&end.digest, study);
     if (page)
         end.claims.items = lab_report_claims(page, lab_doc_arena(doc), &end.claims.count);
-    const char *verdict = verdict_of(&end, lab_doc_arena(doc));
+    struct lab_arena *arena = lab_doc_arena(doc);
+    end.actions = page_actions_make(page, &end.digest, page_names_make(&end.digest, arena), arena);
+    const char *verdict = verdict_of(&end, arena);
     lab_doc_gap(doc);
     add_heading(doc, &end);
-    const char *slices = page_slices(&end.digest, lab_doc_arena(doc));
+    const char *slices = page_slices(&end.digest, arena);
     if (slices)
         lab_doc_text(doc, LAB_DOC_FAINT, "%s.", slices);
     lab_doc_gap(doc);

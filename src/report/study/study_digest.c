@@ -184,7 +184,8 @@ static void make_ranges(struct study_digest *digest) {
 struct remark {
     uint64_t gist;
     int order;
-    const char *text;
+    enum lab_run_warning kind;
+    const char *text; /* with its rank */
     const struct lab_run *run;
 };
 
@@ -226,10 +227,11 @@ static uint64_t gist_of(const char *text) {
 }
 
 /* What outliers are put down to differs between runs; the warning is one. */
-static void say(struct remarks *remarks, const char *text, const char *gist,
-                const struct lab_run *run) {
-    bool outliers = lab_str_starts(gist, STUDY_OUTLIERS);
-    struct remark remark = {gist_of(outliers ? STUDY_OUTLIERS : gist), remarks->count, text, run};
+static void say(struct remarks *remarks, const char *text, const struct lab_run *run) {
+    const char *plain = lab_run_warning_of_rank(text);
+    struct remark remark = {
+        .order = remarks->count, .kind = lab_run_warning_kind(plain), .text = text, .run = run};
+    remark.gist = gist_of(lab_str_starts(plain, LAB_WARNS_OUTLIERS) ? LAB_WARNS_OUTLIERS : plain);
     LAB_PUSH(remarks->items, remarks->count) = remark;
 }
 
@@ -238,7 +240,39 @@ struct ordered_note {
     int order;
 };
 
-/* A run that says the same twice, as gangs do, counts once. Releases the notes. */
+/* Whether all of them are of one rank; the load of the machine is none's. */
+static bool is_of_rank(const struct remark *remarks, size_t count) {
+    size_t length = (size_t)(lab_run_warning_of_rank(remarks->text) - remarks->text);
+    for (size_t i = 1; i < count; i++)
+        if (lab_run_warning_of_rank(remarks[i].text) != remarks[i].text + length ||
+            strncmp(remarks[i].text, remarks->text, length) != 0)
+            return false;
+    return remarks->kind != LAB_RUN_WARNING_LOAD && remarks->kind != LAB_RUN_WARNING_STEAL;
+}
+
+/* Of remarks with one gist; a run that says the same twice, as gangs do, counts once. */
+static struct study_note note_of(const struct remark *remarks, size_t count,
+                                 const struct lab_run **runs) {
+    const char *at;
+    bool ranked = is_of_rank(remarks, count);
+    struct study_note note = {.kind = remarks->kind, .run = runs, .exact = true};
+    for (size_t i = 0; i < count; i++) {
+        const char *text = ranked ? remarks[i].text : lab_run_warning_of_rank(remarks[i].text);
+        note.text = i == 0 ? text : note.text;
+        note.most = i == 0 ? text : note.most;
+        if (study_share_of(text, &at) > study_share_of(note.most, &at))
+            note.most = text;
+        if (note.run_count && note.run[note.run_count - 1] == remarks[i].run)
+            continue;
+        note.exact &= strcmp(note.text, text) == 0;
+        runs[note.run_count++] = remarks[i].run;
+    }
+    if (note.run_count == 1)
+        note.text = note.most;
+    return note;
+}
+
+/* Releases the remarks. */
 static struct study_notes gather(struct remarks *remarks, struct lab_arena *arena) {
     size_t count = (size_t)remarks->count;
     struct study_notes notes = {0};
@@ -247,20 +281,11 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     LAB_SORT(remarks->items, count, LAB_BY(remarks->items, gist), LAB_BY(remarks->items, order));
     const struct lab_run **runs = lab_arena_alloc(arena, count, sizeof *runs);
     LAB_AUTO_FREE struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
-    for (size_t i = 0; i < count; i++) {
-        const struct remark *remark = &remarks->items[i];
-        if (i == 0 || remark->gist != remark[-1].gist)
-            ordered[notes.count++] = (struct ordered_note){
-                {.text = remark->text, .most = remark->text, .run = &runs[i], .exact = true},
-                remark->order};
-        struct study_note *note = &ordered[notes.count - 1].note;
-        const char *at;
-        if (study_share_of(remark->text, &at) > study_share_of(note->most, &at))
-            note->most = remark->text;
-        if (note->run_count && note->run[note->run_count - 1] == remark->run)
-            continue;
-        note->exact &= strcmp(note->text, remark->text) == 0;
-        runs[(size_t)(note->run - runs) + (size_t)note->run_count++] = remark->run;
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i; next < count && remarks->items[next].gist == remarks->items[i].gist;)
+            next++;
+        ordered[notes.count++] = (struct ordered_note){
+            note_of(&remarks->items[i], next - i, &runs[i]), remarks->items[i].order};
     }
     LAB_SORT(ordered, notes.count, LAB_BY_MOST(ordered, note.run_count), LAB_BY(ordered, order));
     notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
@@ -270,42 +295,60 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     return notes;
 }
 
-/* As the rank said it that the run's sentence is of; the sentence itself where it is of none. */
-static const char *without_rank(const struct lab_result *result, const struct lab_result_row *row,
-                                const char *sentence, struct lab_arena *arena) {
-    for (int i = 0; i < result->rank_count && result->rank_count > 1; i++) {
-        struct lab_result_list list = lab_result_items(&result->ranks[i], row);
-        const struct lab_result_text *items = list.items;
-        for (int k = 0; k < list.count; k++)
-            if (lab_str_equal(lab_result_of_rank(i, items[k].text, arena), sentence))
-                return items[k].text;
-    }
-    return sentence;
-}
-
-static void say_list(struct remarks *remarks, const struct lab_run *run, const char *key,
-                     struct lab_arena *arena) {
-    const struct lab_result *result = lab_run_result(run);
-    const struct lab_result_row *row = lab_result_row(key);
-    struct lab_result_list list = lab_result_items(result, row);
+static void say_list(struct remarks *remarks, const struct lab_run *run, const char *key) {
+    struct lab_result_list list = lab_result_items(lab_run_result(run), lab_result_row(key));
     const struct lab_result_text *items = list.items;
     for (int i = 0; i < list.count; i++)
         if (items[i].text && *items[i].text)
-            say(remarks, items[i].text, without_rank(result, row, items[i].text, arena), run);
-}
-
-static void say_plain(struct remarks *remarks, const char *text, const struct lab_run *run) {
-    say(remarks, text, text, run);
+            say(remarks, items[i].text, run);
 }
 
 static void say_result(struct remarks *problems, struct remarks *warnings,
-                       const struct lab_run *run, struct lab_arena *arena) {
+                       const struct lab_run *run) {
     int before = problems->count;
     if (!run->valid)
-        say_list(problems, run, "invalid", arena);
+        say_list(problems, run, "invalid");
     if (!run->valid && problems->count == before)
-        say_plain(problems, "its values must not be used, for an unknown reason", run);
-    say_list(warnings, run, "warnings", arena);
+        say(problems, "its values must not be used, for an unknown reason", run);
+    say_list(warnings, run, "warnings");
+}
+
+/* Fewer have no interval of their median by ranks at 95%. */
+#define ITERATIONS_LEAST 6
+#define FEW_ADVISED      20
+
+/* Measured ones of a run that has too few; 0 = it has enough, or does one thing once. */
+static int64_t few_iterations(const struct lab_run *run) {
+    int64_t measured = lab_run_result(run)->iterations,
+            count = measured > 0 ? measured : run->iterations;
+    bool few = run->state == LAB_RUN_DONE && run->rate > 0 && count < ITERATIONS_LEAST;
+    return few && isnan(lab_run_once_s(run, 1)) ? count : 0;
+}
+
+/* One sentence for all: a rate from one or two times is no more than a guess. */
+static void say_few(struct study_digest *digest, struct remarks *warnings) {
+    const struct lab_study_info *study = digest->study;
+    int64_t fewest = INT64_MAX, most = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        int64_t own = few_iterations(&study->runs[i]);
+        fewest = own > 0 && own < fewest ? own : fewest;
+        most = own > most ? own : most;
+    }
+    if (most == 0)
+        return;
+    const char *range =
+        fewest < most ? lab_arena_printf(&digest->arena, "%lld to ", (long long)fewest) : "";
+    const char *text = lab_arena_printf(
+        &digest->arena, "only %s%lld iteration%s each (experiment.test.num_steps=%d measures more)",
+        range, (long long)most, study_plural(most), FEW_ADVISED);
+    for (int i = 0; i < study->run_count; i++)
+        if (few_iterations(&study->runs[i]) > 0)
+            LAB_PUSH(warnings->items, warnings->count) =
+                (struct remark){.gist = gist_of("few iterations"),
+                                .order = warnings->count,
+                                .kind = LAB_RUN_WARNING_FEW,
+                                .text = text,
+                                .run = &study->runs[i]};
 }
 
 static void make_notes(struct study_digest *digest, const struct named *named) {
@@ -313,11 +356,11 @@ static void make_notes(struct study_digest *digest, const struct named *named) {
     for (int i = 0; i < digest->study->run_count; i++) {
         const struct lab_run *run = named[i].run;
         if (run->state == LAB_RUN_FAILED)
-            say_plain(&failures, run->error && *run->error ? run->error : "it doesn't say why",
-                      run);
+            say(&failures, run->error && *run->error ? run->error : "it doesn't say why", run);
         else if (run->state == LAB_RUN_DONE)
-            say_result(&problems, &warnings, run, &digest->arena);
+            say_result(&problems, &warnings, run);
     }
+    say_few(digest, &warnings);
     digest->failures = gather(&failures, &digest->arena);
     digest->problems = gather(&problems, &digest->arena);
     digest->warnings = gather(&warnings, &digest->arena);

@@ -6,6 +6,7 @@
 
 #include "doc/doc.h"
 #include "model/claim.h"
+#include "model/run.h"
 #include "report/study/study.h"
 
 #include <stddef.h>
@@ -38,8 +39,10 @@ struct study_range { /* of all rows with one unit */
     int row_count;
 };
 
-/* What is said about several runs, in words that differ at most in their figures. */
+/* What is said about several runs, in words that differ at most in their figures. A rank stands in
+ * it where it is the same in all of them. */
 struct study_note {
+    enum lab_run_warning kind;
     const char *text;                 /* of the first run */
     const char *most;                 /* of the run with the largest share */
     const struct lab_run *const *run; /* in the rows' order */
@@ -119,7 +122,6 @@ void study_add_points_counted(const struct study_digest *digest, struct lab_str 
 /* "failed", "invalid", "2 of 3 runs, concurrent"; "" = done and nothing to be said. */
 void study_add_remark(const struct study_digest *digest, const struct study_row *row,
                       struct lab_str *out);
-#define STUDY_OUTLIERS "severe outliers"
 /* The first number of a sentence that has decimals or is a percentage, and where it begins; -1 and
  * NULL = none. */
 double study_share_of(const char *text, const char **ret_at);

@@ -268,8 +268,9 @@ static void add_most(const struct study_note *note, struct lab_str *out) {
     const char *text = note->most, *at;
     double most = study_share_of(text, &at);
     size_t length = strcspn(text, ";");
-    if (at && lab_str_starts(text, STUDY_OUTLIERS))
-        lab_str_printf(out, ": " STUDY_OUTLIERS ", up to %.1f%% of a run's times", most);
+    if (at && note->kind == LAB_RUN_WARNING_OUTLIERS)
+        lab_str_printf(out, ": %.*s" LAB_WARNS_OUTLIERS ", up to %.1f%% of a run's times",
+                       (int)(lab_run_warning_of_rank(text) - text), text, most);
     else if (at && at < text + length)
         lab_str_printf(out, ": %.*sup to %.*s", (int)(at - text), text, (int)(text + length - at),
                        at);

@@ -48,6 +48,49 @@ LAB_TEST(all_advise_the_same) {
     assert_contains(g->text.text, "Next      nvidia-smi -i 7 -q -d CLOCK,TEMPERATURE,PERFORMANCE");
 }
 
+/* Given a question that the plan doesn't test, then the keys that do come before the runs left. */
+LAB_TEST(what_the_plan_lacks_comes_first) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run throughput_study gpu_ids=[0,1]";
+    g->study.study.left_s = NAN;
+    fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+    g->page.advice = NULL;
+    g->page.answer = "Not tested: the plan has no pair. Batch sizes: no difference (5 runs each).";
+    g->page.untested = true;
+    g->page.tests = "Test pairs, too";
+    g->page.further = "experiment.hardware.gpu_ids=[[0],[1],[0,1]]";
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "**Not tested after 4 of 5 runs: the plan has no pair.**\n\n"
+                                  "Batch sizes: no difference (5 runs each).\n");
+    const char *pairs = strstr(g->text.text, "Test pairs, too:\n\n```\ngpulab run "
+                                             "throughput_study experiment.hardware.gpu_ids=[[0],"),
+               *rest = strstr(g->text.text, "Finish the study (resumes in the same folder: 1 run "
+                                            "left):");
+    assert_true(pairs && rest && pairs < rest);
+    write_end(g);
+    assert_contains(g->text.text, "Next      gpulab run throughput_study experiment.hardware.gpu");
+    g->page.further = NULL; /* where nothing is left to do, values are shown */
+    g->study.study.run_count--;
+    g->study.study.command = "";
+    lab_str_clear(&g->text);
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "All values:\n\n```\ngpulab show outputs/");
+}
+
+/* Given settings to choose, then the terminal names them after the next step, each in a line. */
+LAB_TEST(the_terminal_names_settings) {
+    struct given *g = *state;
+    struct lab_claim batch =
+        lab_claim_named(g->claims[0], "recommend.batch", "Batch 16", "batch 4", "throughput");
+    batch.mean_of = "6 configurations on the local NUMA node";
+    batch.confidence = 0.95;
+    g->advice.choices = &batch;
+    g->advice.choice_count = 1;
+    write_end(g);
+    assert_contains(g->text.text,
+                    "\n  Also      Use batch 16: 12.5% higher throughput than batch 4.\n");
+}
+
 /* Given an action of the analysis that answers and what it left out, then the page has the one
  * before the lines of binding and the other after them, in the line that runs it again. */
 LAB_TEST(actions_are_in_order) {
@@ -80,8 +123,10 @@ LAB_TEST(what_is_open_is_run_often_enough) {
     } cases[] = {
         {2, 30, 3, "Inconclusive. 2 runs hardly show the spread: run 30 per point", "repeat=30"},
         {2, 2040, 3, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
-        {2, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 5", "repeat=5"},
-        {8, 2040, 60, "it takes 2040 runs per point. Quiet the machine, then run 16", "repeat=16"},
+        {2, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 5",
+         "repeat=5"},
+        {8, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 16",
+         "repeat=16"},
         {8, 6, 6, "Inconclusive with 8 runs per point: run 16", "repeat=16"},
     };
     g->page.advice = NULL;
@@ -114,14 +159,16 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
         int n, needed;
         const char *text, *line;
     } cases[] = {
-        {2, 3, "much of its CPU time. Then finish the study:", "repeat=3"},
-        {1, 0, "much of its CPU time. Then finish the study:", "repeat=3"},
-        {2, 30, "the planned 3 runs per point can't change. 2 runs hardly show the spread",
-         "repeat=30"},
-        {2, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
+        {2, 3, "Then finish the study (resumes in the same folder: 1 run left, in about 9 s):",
+         "repeat=3"},
+        {1, 0, "much of its CPU time. Then finish the study (resumes", "repeat=3"},
+        {2, 600, "Then finish the study (resumes", "repeat=3"}, /* two show no spread */
+        {3, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
+        {3, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
     };
     g->page.advice = NULL;
     g->study.study.command = "gpulab run numa_study experiment.repeat=3";
+    g->study.study.left_s = 9;
     g->study.study.run_count = 0;
     for (int i = 0; i < 3; i++) {
         struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
@@ -158,7 +205,10 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
         {3, 0, 3, "Use A. It is 3% up (3 runs each).", "Provisional (3 of 4 runs): Use A."},
         {3, 3, 3, "Use A (x).", "Provisional (3 of 4 runs, busy machine): Use A (x)."},
         {4, 4, 4, "Inconclusive: A (x).", "No answer: 4 runs per point on a busy machine."},
-        {4, 4, 5, "Inconclusive: A (x).", "Provisional (busy machine): Inconclusive: A (x)."},
+        {4, 4, 5, "Inconclusive: A (x).", "Inconclusive on a busy machine: A (x)."},
+        {3, 0, 2, "Inconclusive: A (x).", "Inconclusive after 3 of 4 runs: A (x)."},
+        {3, 0, 2, "Inconclusive for B. C (x).", "Inconclusive after 3 of 4 runs for B."},
+        {3, 3, 5, "Not tested: no A. B (x).", "Not tested after 3 of 4 runs: no A."},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         g->study.study.run_count = 0;
@@ -175,6 +225,7 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
                              "");
         }
         g->result.answer = cases[i].answer;
+        g->result.untested = lab_str_starts(cases[i].answer, "Not tested") ? "no A." : NULL;
         g->claims[0].n = cases[i].n;
         lab_str_clear(&g->text);
         write_page(g, "markdown");

@@ -354,4 +354,31 @@ LAB_TEST(rates_have_three_or_four_digits) {
     }
 }
 
+/* Given warnings of several runs, then a rank stands there only where all have it; the machine's
+ * load is no rank's, and runs of few iterations are counted. */
+LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    fixture_done(&f, fixture_plan(&f, 0, 1, 0, "a"), 10,
+                 "\"severe outliers: 3 of 97 measured times (3.1%)\"", "");
+    fixture_done(&f, fixture_plan(&f, 0, 2, 0, "b"), 10,
+                 "\"rank 3: severe outliers: 9 of 97 measured times (9.3%)\", \"rank 1: late by 2 "
+                 "ms\", \"rank 0: other processes took 9.1% of it\"",
+                 "");
+    fixture_done(&f, fixture_plan(&f, 0, 2, 0, "c"), 10, "\"rank 1: late by 5 ms\"", "");
+    f.runs[0].iterations = 1;
+    f.runs[2].iterations = 5;
+    char *text = text_of(&f, wide);
+    assert_contains(text, "Warning: 2 of 3 runs: severe outliers, up to 9.3% of a run's times\n");
+    assert_contains(text, "Warning: 2 of 3 runs, e.g. rank 1: late by 2 ms\n");
+    assert_contains(text, "Warning: 2 of 3 runs: only 1 to 5 iterations each (experiment.test.");
+    f.runs[0].iterations = f.runs[2].iterations = 6;
+    lab_mem_free(text);
+    text = text_of(&f, wide);
+    assert_contains(text, "Warning: 1 of 3 runs: other processes took 9.1% of it\n");
+    assert_null(strstr(text, "iterations each"));
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 const struct lab_test_program lab_test_program = {.open = fixture_setup};
