@@ -127,9 +127,22 @@ static void take_line(struct command_errors *errors, const char *line, size_t le
     }
 }
 
+/* Whether a second line that ran into this one could matter: most need no look for it. */
+static bool may_matter(const struct command_errors *errors, const char *line, size_t length) {
+    static const char *const words[] = {"rror", "xception", "Traceback"};
+    for (int i = 0; i < errors->count; i++)
+        if (!*errors->items[i].text)
+            return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(line, length, words[i], strlen(words[i])))
+            return true;
+    return errors->summary;
+}
+
 void command_errors_line(struct command_errors *errors, const char *line, size_t length) {
     size_t next;
-    while (memchr(line, '[', length) && (next = command_line_two(line, length, 0))) {
+    while (memchr(line, '[', length) && may_matter(errors, line, length) &&
+           (next = command_line_two(line, length, 0))) {
         take_line(errors, line, next);
         line += next;
         length -= next;
