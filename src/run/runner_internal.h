@@ -26,6 +26,7 @@ struct runner_log {
     const char *path;
     int64_t kept_bytes, dropped_bytes;
     bool complained;
+    bool unended; /* it doesn't end with a line */
 };
 
 /* --- one attempt --- */

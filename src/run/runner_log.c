@@ -31,13 +31,14 @@ static void complain(const struct runner *runner, const struct runner_run *run,
 static void put(const struct runner *runner, const struct runner_run *run, struct runner_log *log,
                 const char *bytes, size_t length) {
     struct lab_err err = LAB_ERR_INIT;
+    log->unended = length > 0 ? bytes[length - 1] != '\n' : log->unended;
     if (log->fd < 0 || lab_file_write_all(log->fd, bytes, length) == 0)
         return;
     lab_err_set_errno(&err, LAB_ERR_SYSTEM, errno, "%s", log->path);
     complain(runner, run, log, err.text);
 }
 
-/* Whether what it holds doesn't end with a line. */
+/* Whether what it holds from before doesn't end with a line. */
 static bool is_unended(const char *path) {
     LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     char last = '\n';
@@ -48,7 +49,7 @@ static bool is_unended(const char *path) {
 /* On a line of its own. */
 static void put_line(const struct runner *runner, const struct runner_run *run,
                      struct runner_log *log, const char *line) {
-    if (log->fd >= 0 && is_unended(log->path))
+    if (log->unended)
         put(runner, run, log, "\n", 1);
     put(runner, run, log, line, strlen(line));
 }
@@ -72,12 +73,14 @@ static void open_logs(const struct runner *runner, struct runner_run *run,
             .path = lab_arena_printf(&run->arena, "%s/%s", folder, name_of(run, worker, i))};
         log->fd = usable ? lab_own_open(log->path, LAB_OWN_APPEND, &err) : -1;
         struct stat status;
+        bool held = log->fd >= 0 && fstat(log->fd, &status) == 0 && status.st_size > 0;
+        log->unended = held && is_unended(log->path);
         if (log->fd < 0)
             complain(runner, run, log, err.text);
         else if (run->attempt > 1)
             put_line(runner, run, log,
                      lab_arena_printf(&run->arena, "=== attempt %d ===\n", run->attempt));
-        else if (fstat(log->fd, &status) == 0 && status.st_size > 0)
+        else if (held)
             put_line(runner, run, log, "=== started again ===\n");
     }
 }
