@@ -97,3 +97,57 @@ const char *lab_setting_name(const struct lab_settings *settings, int run,
     }
     return lab_arena_strdup(arena, name.text);
 }
+
+/* --- the program's name --- */
+
+/* Bytes of a script's ending; 0 = the word is none. */
+static size_t script_ending(const char *word) {
+    static const char *const endings[] = {".py", ".sh", ".jl", ".R", ".pl", ".js", ".rb", ".lua"};
+    size_t length = strlen(word);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (*word != '-' && length > ending && strcmp(word + length - ending, endings[i]) == 0)
+            return ending;
+    }
+    return 0;
+}
+
+/* "job" of "./job.txt" and "bash job.txt", in which a text is the program. */
+static bool runs_text(const char *const *words, int count, int at) {
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    const char *slash = strrchr(words[0], '/'), *first = slash ? slash + 1 : words[0];
+    bool shell = false;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        shell |= strcmp(first, shells[i]) == 0;
+    return at < count && (at == 0 || (at == 1 && shell)) && strlen(words[at]) > 4 &&
+           lab_str_ends(words[at], ".txt");
+}
+
+const char *lab_program_name(const char *const *words, int count, struct lab_arena *arena) {
+    int chosen = 0;
+    for (int i = 0; i < count && chosen == 0; i++)
+        chosen = script_ending(words[i])                                 ? i
+                 : i > 0 && i + 1 < count && strcmp(words[i], "-m") == 0 ? i + 1
+                                                                         : 0;
+    chosen = chosen == 0 && runs_text(words, count, 1) ? 1 : chosen;
+    size_t ending = runs_text(words, count, chosen) ? strlen(".txt") : script_ending(words[chosen]);
+    const char *slash = strrchr(words[chosen], '/');
+    const char *name = slash && slash[1] ? slash + 1 : words[chosen];
+    return lab_arena_strndup(arena, name, strlen(name) - ending);
+}
+
+const char *lab_setting_program(const struct lab_value *options, struct lab_arena *arena) {
+    const struct lab_value *command = options ? lab_value_get(options, "command") : NULL;
+    const char **words = NULL;
+    int count = 0;
+    for (int i = 0; command && command->type == LAB_VALUE_LIST && i < command->count; i++)
+        if (command->items[i]->type == LAB_VALUE_STRING)
+            LAB_ADD(words, count, arena) = command->items[i]->string;
+    if (command && command->type == LAB_VALUE_STRING) {
+        char *save = NULL, *text = lab_arena_strdup(arena, command->string);
+        for (char *word = strtok_r(text, " \t\n'\"", &save); word;
+             word = strtok_r(NULL, " \t\n'\"", &save))
+            LAB_ADD(words, count, arena) = word;
+    }
+    return count > 0 ? lab_program_name(words, count, arena) : NULL;
+}

@@ -28,3 +28,9 @@ const char *lab_setting_whole(const struct lab_value *matrix, struct lab_arena *
 /* "optimizer=adam" of one key; the value alone where that is enough. */
 const char *lab_setting_value(const struct lab_settings *settings, int run, int key,
                               struct lab_arena *arena);
+
+/* "train" of "python3 train.py" and "python3 -m train", "cat" of "cat out.txt"; one word at
+ * least. */
+const char *lab_program_name(const char *const *words, int count, struct lab_arena *arena);
+/* Of a run's options; NULL = it has no command. */
+const char *lab_setting_program(const struct lab_value *options, struct lab_arena *arena);

@@ -4,7 +4,9 @@
  * time-outs set.
  */
 #include "report/report.h"
+#include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
+#include "run/plan_record.h"
 
 #include <math.h>
 
@@ -169,6 +171,26 @@ static void add_places(struct lab_doc *doc, const struct lab_plan_run *run) {
         lab_doc_cell(doc, "%s", nodes.text);
 }
 
+/* Of programs, whose ids have all keys of the matrix: by what varies. */
+static const char **name_runs(const struct lab_plan *plan, struct lab_arena *arena) {
+    size_t count = (size_t)plan->run_count;
+    const char **names = lab_arena_alloc(arena, count + 1, sizeof *names);
+    const struct lab_run *records = lab_run_plan_records(plan, arena);
+    const struct lab_run **all = lab_arena_alloc(arena, count + 1, sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = &records[i];
+    struct study_axes axes = study_axes_make(all, plan->run_count, arena);
+    for (int i = 0; i < plan->run_count; i++) {
+        LAB_AUTO(str, name);
+        study_axes_add_name(&axes, i, &name);
+        if (plan->repeat > 1)
+            lab_str_printf(&name, ", run %d", plan->runs[i].repeat + 1);
+        bool program = lab_str_equal(plan->runs[i].workload, "command");
+        names[i] = program ? lab_arena_strdup(arena, name.text) : plan->runs[i].id;
+    }
+    return names;
+}
+
 /* Names are never cut for the sake of what they say already, nor for sizes. */
 static void add_runs(struct lab_doc *doc, const struct lab_plan *plan) {
     static const struct lab_doc_column columns[] = {
@@ -181,12 +203,13 @@ static void add_runs(struct lab_doc *doc, const struct lab_plan *plan) {
         {NULL, "Host", LAB_UNIT_SIZE, .yields = 2},
         {NULL, "On device", LAB_UNIT_SIZE, .yields = 2},
     };
+    const char **names = name_runs(plan, lab_doc_arena(doc));
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < plan->run_count && i < RUNS_SHOWN; i++) {
         const struct lab_plan_run *run = &plan->runs[i];
         lab_doc_figure(doc, i + 1);
-        lab_doc_cell(doc, "%s", run->id);
+        lab_doc_cell(doc, "%s", names[i]);
         add_places(doc, run);
         lab_doc_figure(doc, (double)run->warmup_iterations);
         lab_doc_figure(doc, (double)run->iterations);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/subprocess.h"
 #include "machine/machine.h"
+#include "model/setting.h"
 #include "workload/command/form.h"
 
 #include <ctype.h>
@@ -98,48 +99,13 @@ static void add_plain(struct lab_str *out, const char *text) {
     }
 }
 
-/* Bytes of a script's ending; 0 = the word is none. */
-static size_t script_ending(const char *word) {
-    static const char *const endings[] = {".py", ".sh", ".jl", ".R", ".pl", ".js", ".rb", ".lua"};
-    size_t length = strlen(word);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (*word != '-' && length > ending && strcmp(word + length - ending, endings[i]) == 0)
-            return ending;
-    }
-    return 0;
-}
-
-/* "job" of "./job.txt" and "bash job.txt", in which a text is the program. */
-static bool runs_text(const char *const *words, int count, int at) {
-    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
-    const char *slash = strrchr(words[0], '/'), *first = slash ? slash + 1 : words[0];
-    bool shell = false;
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-        shell |= strcmp(first, shells[i]) == 0;
-    return at < count && (at == 0 || (at == 1 && shell)) && strlen(words[at]) > 4 &&
-           lab_str_ends(words[at], ".txt");
-}
-
-/* "train" of "python3 train.py" and "python3 -m train", "cat" of "cat out.txt". */
 static void add_program(const struct command_config *config, struct lab_str *out) {
     LAB_AUTO(arena, arena);
-    const char **words, *name = "command";
-    size_t ending = 0;
+    const char **words;
     int count;
     struct lab_err ignored;
-    if (command_words(config->command, &arena, &words, &count, &ignored) == 0) {
-        int chosen = 0;
-        for (int i = 0; i < count && chosen == 0; i++)
-            chosen = script_ending(words[i])                                 ? i
-                     : i > 0 && i + 1 < count && strcmp(words[i], "-m") == 0 ? i + 1
-                                                                             : 0;
-        chosen = chosen == 0 && runs_text(words, count, 1) ? 1 : chosen;
-        ending = runs_text(words, count, chosen) ? strlen(".txt") : script_ending(words[chosen]);
-        const char *slash = strrchr(words[chosen], '/');
-        name = slash && slash[1] ? slash + 1 : words[chosen];
-    }
-    add_plain(out, lab_arena_strndup(&arena, name, strlen(name) - ending));
+    bool known = command_words(config->command, &arena, &words, &count, &ignored) == 0;
+    add_plain(out, known ? lab_program_name(words, count, &arena) : "command");
 }
 
 static int by_name(const void *a, const void *b) {

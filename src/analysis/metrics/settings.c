@@ -227,11 +227,12 @@ struct options { /* of runs, that settings are named by */
 
 #define ALONE_MOST 60 /* columns of a name */
 
-/* Of a matrix in which nothing varies; one with many keys is called as its runs are. */
+/* Of a matrix in which nothing varies; one with many keys is called as its program is. */
 static const char *name_alone(const struct metrics_setting *setting, struct lab_arena *arena) {
     const struct lab_study_run *run = setting->point.runs[0];
     const char *whole = lab_setting_whole(matrix_of(setting->study, run, arena), arena);
-    return *whole && strlen(whole) <= ALONE_MOST ? whole : run->model;
+    const char *program = *whole ? lab_setting_program(run->options, arena) : NULL;
+    return *whole && strlen(whole) <= ALONE_MOST ? whole : program ? program : run->model;
 }
 
 /* Each by the keys that vary, also between settings that are only planned: runs may have failed. */

@@ -103,6 +103,15 @@ static const char *key_value(const struct lab_value *options, const char *key,
     return lab_arena_strdup(arena, text.text);
 }
 
+/* A label that has the batch in it names no model; one that has a matrix is long where nothing of
+ * it varies, so that its program stands there. */
+static const char *model_value(const struct lab_run *run, const struct lab_value *options,
+                               struct lab_arena *arena) {
+    const struct lab_value *matrix = lab_value_get(options, "matrix");
+    const char *program = matrix && matrix->count > 0 ? lab_setting_program(options, arena) : NULL;
+    return program ? program : lab_value_get_text(options, "model", run->label ? run->label : "");
+}
+
 static const char *value_of(const struct finder *f, enum study_axis_kind kind, const char *key,
                             bool numbers, int at) {
     const struct lab_run *run = f->runs[at];
@@ -118,8 +127,7 @@ static const char *value_of(const struct finder *f, enum study_axis_kind kind, c
     case STUDY_AXIS_PHASE:
         return lab_value_get_text(f->tests[at], "phase", "");
     case STUDY_AXIS_MODEL:
-        /* a label that has the batch in it names no model */
-        return lab_value_get_text(f->options[at], "model", run->label ? run->label : "");
+        return model_value(run, f->options[at], f->arena);
     case STUDY_AXIS_KEY:
     case STUDY_AXIS_MATRIX:
     case STUDY_AXIS_SETTINGS:

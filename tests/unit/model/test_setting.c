@@ -42,6 +42,24 @@ LAB_TEST(settings_are_named_by_what_varies) {
     }
 }
 
+/* Given the command of a run, then its script, module or program names it. */
+LAB_TEST(a_program_is_named_by_its_script) {
+    static const char *const cases[][2] = {
+        {"{\"command\": \"torchrun --nproc_per_node=4 src/train.py --lr 0.1\"}", "train"},
+        {"{\"command\": [\"python3\", \"-m\", \"pkg.train\", \"x\"]}", "pkg.train"},
+        {"{\"command\": \"/usr/bin/cat out.txt\"}", "cat"},
+        {"{\"command\": \"\"}", NULL},
+        {"{}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_value *options;
+        struct lab_err err = LAB_ERR_INIT;
+        assert_int_equal(lab_value_parse(cases[i][0], &test_arena, &options, &err), 0);
+        const char *named = lab_setting_program(options, &test_arena);
+        assert_string_equal(named ? named : "none", cases[i][1] ? cases[i][1] : "none");
+    }
+}
+
 LAB_TEST(names_of_metrics_say_what_they_are) {
     static const struct {
         const char *name, *unit;
