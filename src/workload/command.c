@@ -280,11 +280,11 @@ static void on_line(struct command_state *state, int stream, const char *text, s
     double before = state->lead < 0 ? -1 : done(&state->reading.ranks[state->lead], &total);
     command_keep_line(state->last[stream], text, length);
     command_errors_line(&state->errors, text, length);
-    if (!command_reader_line(state->reader, &state->reading, text, length, on_value, state)) {
-        if (state->suggestions)
-            command_suggestions_add(state->suggestions, text, length);
+    bool read = command_reader_line(state->reader, &state->reading, text, length, on_value, state);
+    if (state->suggestions)
+        command_suggestions_add(state->suggestions, text, length);
+    if (!read)
         return;
-    }
     if (state->errors.count > 0)
         command_errors_go_on(&state->errors, state->reading.rank);
     const struct command_progress *progress = command_reading_of(&state->reading, -1);

@@ -52,20 +52,22 @@ struct making {
     char names[NAMES_MOST][32];
     double values[NAMES_MOST];
     int count, worth;
+    bool any; /* numbers without a name of their own, too */
 };
 
 /* A number by itself: not of a time, a version, or with letters attached that are no unit. */
-static bool is_plain(const struct command_line *line, int t) {
+static bool is_plain(const struct command_line *line, int t, bool any) {
     if (!command_line_is(line, t, COMMAND_NUMBER))
         return false;
     const struct command_token *next = t + 1 < line->count ? &line->tokens[t + 1] : NULL;
     char before = line->tokens[t].attached ? command_line_mark(line, t - 1) : '=';
     if (before && !strchr(":=([|~>", before))
         return false;
-    bool timed = next && next->attached && command_line_mark(line, t + 1) == ':' &&
-                 command_line_is(line, t + 2, COMMAND_NUMBER);
+    char after = next && next->attached ? command_line_mark(line, t + 1) : '\0';
+    bool timed = (after == ':' || after == '-') && command_line_is(line, t + 2, COMMAND_NUMBER) &&
+                 next[1].attached;
     return !timed && !(next && next->attached && next->kind == COMMAND_WORD && !next->unit) &&
-           !command_line_is(line, t - 1, COMMAND_NUMBER);
+           (any || !command_line_is(line, t - 1, COMMAND_NUMBER));
 }
 
 /* "iteration no. 4", "sample number 4", "objective is now 4" */
@@ -148,29 +150,55 @@ static void add_text(struct making *making, size_t start, size_t end) {
     }
 }
 
+/* "step" and "value" of "[300] 2.3 0.13", "px" of "frame 200 => 2.03 px" */
+static void name_other(const struct making *making, int t, char name[32]) {
+    const struct command_line *line = &making->line;
+    const struct command_token *token = &line->tokens[t], *next = token + 1;
+    bool whole = !memchr(line->text + token->start, '.', token->end - token->start);
+    if (making->count > 0 && command_line_is(line, t + 1, COMMAND_WORD) &&
+        !(next->meaning & (COMMAND_PROSE | COMMAND_IS)) && next->end - next->start <= 8)
+        spell(line, t + 1, name);
+    if (!*name || has_name(making, name))
+        snprintf(name, 32, making->count == 0 && whole ? "step" : "value%d", making->count);
+}
+
+/* Where the number before `t` ends; 0 = there is none. */
+static size_t after_number(const struct command_line *line, int t) {
+    while (t > 0 && !command_line_is(line, t - 1, COMMAND_NUMBER))
+        t--;
+    return t > 0 ? line->tokens[t - 1].end : 0;
+}
+
 /* "{objective}", or '*' for a number that has no name of its own. */
 static void add_number(struct making *making, int t) {
     const struct command_line *line = &making->line;
     const struct command_token *token = &line->tokens[t];
     char name[32] = "";
     bool marked = false;
-    int word = is_plain(line, t) ? name_of(line, t, &marked) : -1;
-    if (word < 0 && making->count > 0 && is_plain(line, t) && command_line_mark(line, t - 1) == '>')
+    bool plain = is_plain(line, t, making->any);
+    int word = plain ? name_of(line, t, &marked) : -1;
+    if (word < 0 && making->count > 0 && plain && command_line_mark(line, t - 1) == '>')
         word = far_name_of(line, t);
     if (word >= 0)
         spell(line, word, name);
+    if (making->any && plain && (!*name || has_name(making, name))) {
+        word = -1;
+        name_other(making, t, name);
+    }
     if (!*name || has_name(making, name) || making->count == NAMES_MOST) {
         if (making->count > 0)
             lab_str_add(&making->pattern, "*");
         return;
     }
     bool broken = memchr(line->text + token->start, '.', token->end - token->start);
-    if (!(line->tokens[word].meaning & COMMAND_PROSE))
+    if (word < 0)
+        making->worth += broken ? WORTH_BROKEN : 0;
+    else if (!(line->tokens[word].meaning & COMMAND_PROSE))
         making->worth += 1 + (marked ? WORTH_MARKED : 0) + (broken ? WORTH_BROKEN : 0);
     else /* "after 49 rounds" */
         making->worth += WORTH_STEP;
     if (making->count == 0) /* it begins with the first name */
-        add_text(making, line->tokens[word].start, token->start);
+        add_text(making, word < 0 ? after_number(line, t) : line->tokens[word].start, token->start);
     lab_str_printf(&making->pattern, "{%s}", name);
     memcpy(making->names[making->count], name, sizeof name);
     making->values[making->count++] = token->value;
@@ -210,25 +238,27 @@ static bool is_better(const struct form *a, const struct form *b) {
     return a->lines != b->lines ? a->lines > b->lines : a->worth > b->worth;
 }
 
-static void add_form(struct command_suggestions *all, const char *text, size_t length) {
+static bool add_form(struct command_suggestions *all, const char *text, size_t length, bool any) {
     struct making making; /* large: only what is read before it is written is set */
     struct command_pattern *pattern;
     LAB_AUTO(str, made);
     making.count = making.worth = 0;
+    making.any = any;
     lab_str_init(&making.pattern);
     command_line_cut(&making.line, text, length);
     size_t end = make_pattern(&making);
     lab_str_add_bytes(&made, making.pattern.text, end);
     lab_str_release(&making.pattern);
     if (making.worth < WORTH_SHOWN)
-        return;
+        return false;
     all->made++;
     if (command_pattern_read(made.text, all->arena, &pattern, NULL) < 0 || !reads(pattern, &making))
-        return;
+        return false;
     int place = all->count < FORMS_MAX ? all->count++ : FORMS_MAX - 1;
     all->forms[place] =
         (struct form){lab_arena_strndup(all->arena, text, length),
-                      lab_arena_strdup(all->arena, made.text), pattern, making.worth, 1};
+                      lab_arena_strdup(all->arena, made.text), pattern, any ? 0 : making.worth, 1};
+    return true;
 }
 
 /* Whether one of the forms reads it; the best comes first. */
@@ -268,13 +298,13 @@ static void show(struct command_suggestions *all, const char *text, size_t lengt
     all->shown[lab_str_utf8_prefix(all->shown, length)] = '\0';
 }
 
-static bool can_be_quoted(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if ((iscntrl(c) && c != '\t') || strchr("{}*'\"\\", c))
-            return false;
-    }
-    return has_digit(text, length) && lab_str_utf8_prefix(text, length) == length;
+/* The bytes before what a pattern in quotes has another meaning for; 0 = they hold no number. */
+static size_t quotable(const char *text, size_t length) {
+    size_t end = 0;
+    while (end < length && (text[end] == '\t' || !iscntrl((unsigned char)text[end])) &&
+           !strchr("{}*'\"\\", text[end]))
+        end++;
+    return has_digit(text, end) && lab_str_utf8_prefix(text, end) == end ? end : 0;
 }
 
 /* A line of UTF-16 begins or ends with half a letter. */
@@ -294,10 +324,11 @@ void command_suggestions_add(struct command_suggestions *all, const char *line, 
     line += label;
     length -= label;
     show(all, line, length);
-    if (length == 0 || length > LINE_BYTES || !can_be_quoted(line, length))
+    if (length == 0 || length > LINE_BYTES || (length = quotable(line, length)) == 0)
         return;
-    if (!count_line(all, line, length) && all->made < MADE_MAX)
-        add_form(all, line, length);
+    if (!count_line(all, line, length) && all->made < MADE_MAX &&
+        !add_form(all, line, length, false))
+        add_form(all, line, length, true);
 }
 
 const char *command_suggestions_text(const struct command_suggestions *all,
@@ -315,7 +346,8 @@ const char *command_suggestions_text(const struct command_suggestions *all,
         return lab_arena_printf(
             arena,
             LAB_NO_METRIC
-            " from its output, such as '%s'; lines such as 'step 10 loss 2.5' are read",
+            " from its output, such as '%s'; lines such as 'step 10 loss 2.5' are read; all of "
+            "it: logs/<run>.stdout, logs/<run>.stderr",
             all->shown);
-    return LAB_NO_METRIC ": it printed nothing";
+    return LAB_NO_METRIC ": it printed nothing on stdout and stderr";
 }

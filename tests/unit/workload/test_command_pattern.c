@@ -149,12 +149,17 @@ LAB_TEST(a_line_is_shown_with_a_pattern_that_reads_it) {
         {"objective is now 51 after 49 rounds\n",
          "'objective is now {objective} after {step}' would"},
         {"<<44>> obj~0.02; gap->88\n", "'obj~{obj}; gap->{gap}' would"},
+        {"frame 200 => 2.03 px\n", "'frame {frame} > {px}' would"},
+        {"[300] 2.3 0.13\n", "'[{step}] {value1} {value2}' would"},
+        {"[I 2026-11-18 10:00:01,000] Trial 1 finished with value: 0.7 and parameters: {'x': 1}\n",
+         "'Trial {trial} finished with value {value}' would"},
         /* none: a line of the output is shown all the same */
         {"Loading 12 files from /data/v1.2.3\nready\n", "such as 'Loading 12 files from /data"},
         {"2026-11-17 16:02:17 ready\n127.0.0.1:29500\n", "such as '127.0.0.1:29500'"},
         {"no number\n{'a': 3.5\n\tit's x: 3.5\n", "such as 'it's x: 3.5'"},
-        {"ready\n  \n", "such as 'ready'; lines such as 'step 10 loss 2.5' are read"},
-        {"", "it printed nothing"},
+        {"ready\n  \n", "such as 'ready'; lines such as 'step 10 loss 2.5' are read; all "
+                        "of it: logs/<run>.stdout, logs/<run>.stderr"},
+        {"", "it printed nothing on stdout and stderr"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct command_suggestions *all = command_suggestions_make(&test_arena);
