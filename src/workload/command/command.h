@@ -8,7 +8,9 @@
  *   pattern.c      numbers read from a line by a pattern
  *   object.c       those of a line that is JSON or a Python dictionary
  *   line.c         a line as words, numbers and marks
+ *   units.c        units behind numbers, or in names
  *   subject.c      what such a line is about
+ *   item.c         a number of such a line, and what stands around it
  *   printed.c      those of a line as training programs print it
  *   table.c        those of a row, by the names above it
  *   cells.c        those of a table of names and values
@@ -125,7 +127,11 @@ struct command_progress { /* of one rank, from line to line; zeroed = nothing wa
     double printed_total;                   /* of that; 0 = none was */
     double gap, gap_most;            /* between printed steps of an epoch: the last, the most */
     double epoch_start, epoch_steps; /* its first step; how many the one before had; 0 = none */
+    double last_printed, last_span;  /* of the epoch before: its last step, as printed; the steps
+                                        from its first line to its last */
+    bool has_last;                   /* there was one before */
     bool restarts, goes_on; /* what it did when an epoch began; restarting once is enough */
+    bool evaluates;         /* its bars, since the epoch's steps were done */
     double part, wraps;     /* the share of the epoch that is done, and how often it began anew */
     bool has_given, has_bar;
     double given;          /* an object's epoch */

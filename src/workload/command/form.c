@@ -4,11 +4,13 @@
  * more or fewer, since columns are aligned, and a bar of progress may be longer or shorter.
  */
 #include "workload/command/form.h"
+#include "model/metric_name.h"
 
 #include <math.h>
 #include <string.h>
 
 #define FORMS_MOST      32
+#define NAME_BYTES      128
 #define RATE_MOST       1e5 /* steps per second: no training does more */
 #define ASCII_BAR_LEAST 8
 #define MISSED_MANY     256 /* lines in a row: forms are no use to this program */
@@ -52,16 +54,15 @@ bool command_draft_add(struct command_draft *draft, const struct command_field *
     return true;
 }
 
-void command_draft_lengthen(struct command_draft *draft, struct command_field *field,
-                            const char *ending) {
-    size_t length = strlen(field->name), more = strlen(ending) + 1;
-    if (length + more > sizeof draft->names - draft->length)
-        return;
+void command_draft_rename(struct command_draft *draft, struct command_field *field,
+                          const char *begin, const char *end) {
+    size_t room = sizeof draft->names - draft->length;
     char *name = draft->names + draft->length;
-    memcpy(name, field->name, length);
-    memcpy(name + length, ending, more);
+    int length = snprintf(name, room, "%s%s%s", begin, field->name, end);
+    if (length < 0 || (size_t)length >= room)
+        return;
     field->name = name;
-    draft->length += length + more;
+    draft->length += (size_t)length + 1;
 }
 
 /* --- what a line of a form says --- */
@@ -70,6 +71,7 @@ static void count_epoch(struct command_progress *progress, double epoch) {
     if (!progress->has_epoch || epoch < progress->first_epoch)
         progress->first_epoch = epoch;
     progress->part = progress->has_epoch && progress->epoch == epoch ? progress->part : 0;
+    progress->evaluates &= progress->has_epoch && progress->epoch == epoch;
     progress->has_epoch = true;
     progress->epoch = epoch;
 }
@@ -101,6 +103,9 @@ static void count_step(struct command_progress *progress, double value, double o
             restarts ? progress->step + fmax(steps_left(progress) - value, 0) : progress->base;
         progress->restarts |= restarts;
         progress->goes_on = !progress->restarts;
+        progress->last_printed = progress->printed;
+        progress->last_span = progress->step - progress->epoch_start;
+        progress->has_last = true;
     } else if (progress->has_step && value > progress->printed) {
         progress->gap = value - progress->printed;
         progress->gap_most = fmax(progress->gap_most, progress->gap);
@@ -118,15 +123,27 @@ static void count_step(struct command_progress *progress, double value, double o
         progress->epoch_start = progress->step;
 }
 
+/* The share of the last epoch that is done: all of it where it came as far as the one before, or
+ * was named after its steps. NaN = unknown. */
+static double epoch_done(const struct command_progress *progress) {
+    bool on = progress->goes_on;
+    double total = on ? 0 : progress->printed_total,
+           steps = total > 0 ? total : progress->epoch_steps,
+           done = on ? progress->step - progress->epoch_start : progress->printed,
+           whole = !progress->has_last ? total - steps_left(progress)
+                   : on                ? progress->last_span
+                                       : progress->last_printed;
+    if (progress->epoch > progress->printed_epoch || (steps > 0 && done >= whole))
+        return 1;
+    return steps > 0 ? fmin(done / steps, 1) : (double)NAN;
+}
+
 void command_reading_end(struct command_reading *reading, command_found *found, void *state) {
     for (int i = 0; i < reading->rank_count; i++) {
         const struct command_progress *progress = &reading->ranks[i];
-        double steps = progress->epoch_steps > 0 ? progress->epoch_steps : progress->printed_total;
-        double first = progress->first_epoch >= 1 ? 1 : 0,
-               done = progress->step - progress->epoch_start + steps_left(progress);
-        if (progress->has_epoch && progress->has_step && steps > 0)
-            found(state, &(struct command_value){"epoch", "",
-                                                 progress->epoch - first + fmin(done / steps, 1),
+        double first = progress->first_epoch >= 1 ? 1 : 0, done = epoch_done(progress);
+        if (progress->has_epoch && progress->has_step && !isnan(done))
+            found(state, &(struct command_value){"epoch", "", progress->epoch - first + done,
                                                  progress->step, i - 1, false});
     }
 }
@@ -166,12 +183,35 @@ static bool counts_evaluation(const struct command_form *form, double of,
            of != progress->printed_total;
 }
 
-/* Whether the line counts steps or epochs. */
-static bool count(const struct command_form *form, const double *numbers,
-                  struct command_progress *progress) {
-    bool counted = false, stepped = false;
+/* "313/313 ━━━ loss: 0.3" behind the steps of "Epoch 3/3": a bar that starts over, or is of another
+ * number, before the next epoch is one of an evaluation. */
+static bool is_evaluation_bar(const struct command_field *field, double value, double of,
+                              const struct command_progress *progress) {
+    if (field->kind & COMMAND_IS_NAMED || !(of > 0) || !(progress->printed_total > 0) ||
+        !progress->has_epoch || progress->epoch != progress->printed_epoch)
+        return false;
+    return of != progress->printed_total || (progress->evaluates && value == progress->printed) ||
+           (value < progress->printed && progress->printed == progress->printed_total);
+}
+
+/* "Global step 1000 (epoch 3.0)": how many epochs are done, beside a step. */
+static bool is_fraction(const struct command_field *field) {
+    return field->kind & COMMAND_IS_EPOCH && field->kind & COMMAND_IS_VALUE;
+}
+
+static bool has_steps(const struct command_form *form) {
     for (int i = 0; i < form->count; i++)
-        if (is_epoch(&form->fields[i], numbers)) {
+        if (form->fields[i].kind & COMMAND_IS_STEP)
+            return true;
+    return false;
+}
+
+/* Whether the line counts steps or epochs, or is a bar of an evaluation. */
+static bool count(const struct command_form *form, const double *numbers,
+                  struct command_progress *progress, bool *ret_evaluates) {
+    bool counted = false, stepped = false, steps = has_steps(form), evaluates = false;
+    for (int i = 0; i < form->count; i++)
+        if (is_epoch(&form->fields[i], numbers) && !(steps && is_fraction(&form->fields[i]))) {
             if (!is_recalled(&form->fields[i], numbers[form->fields[i].number], progress))
                 count_epoch(progress, numbers[form->fields[i].number]);
             counted = true;
@@ -195,11 +235,15 @@ static bool count(const struct command_form *form, const double *numbers,
         } else if (field->kind & COMMAND_IS_PART &&
                    (!(field->kind & COMMAND_IS_ENDING) || progress->has_epoch)) {
             count_part(progress, value, of);
+        } else if (!counted && is_evaluation_bar(field, value, of, progress)) {
+            evaluates = true;
         } else if (!counts_evaluation(form, of, progress)) {
             count_step(progress, value, of);
         }
         counted = stepped = true;
     }
+    progress->evaluates = evaluates || (progress->evaluates && !stepped);
+    *ret_evaluates = evaluates;
     return counted;
 }
 
@@ -233,7 +277,7 @@ static bool apply_printed(const struct command_form *form, const double *numbers
     if (is_download(form, numbers))
         return false;
     struct command_progress *progress = command_reading_of(reading, -1);
-    bool any = false, by_epoch, counted = count(form, numbers, progress);
+    bool any = false, by_epoch, evaluates, counted = count(form, numbers, progress, &evaluates);
     double step = command_progress_step(progress, &by_epoch);
     if (form->bar && by_epoch && !progress->has_part && !progress->has_epoch) {
         step = progress->bar; /* an object's epochs are no steps of a bar */
@@ -243,10 +287,15 @@ static bool apply_printed(const struct command_form *form, const double *numbers
         const struct command_field *field = &form->fields[i];
         struct command_value value = {field->name, field->unit,   number_of(field, numbers),
                                       step,        reading->rank, by_epoch};
+        char name[NAME_BYTES];
         if (!(field->kind & COMMAND_IS_VALUE) || (!counted && !(field->kind & COMMAND_IS_KNOWN)) ||
-            is_epoch(field, numbers) ||
+            (is_epoch(field, numbers) && (by_epoch || !is_fraction(field))) ||
             (field->kind & COMMAND_IS_SHARE && !take_share(field, numbers, &value)))
             continue;
+        if (evaluates && !lab_metric_name_is_evaluation(value.name)) {
+            snprintf(name, sizeof name, "eval_%s", value.name);
+            value.name = name;
+        }
         found(state, &value);
         any = true;
     }

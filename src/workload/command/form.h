@@ -61,9 +61,9 @@ void command_draft_begin(struct command_draft *draft, enum command_groups groups
 int command_draft_number(struct command_draft *draft, size_t start, size_t end, double value);
 /* The name is copied; false = there are too many. */
 bool command_draft_add(struct command_draft *draft, const struct command_field *field);
-/* The field's name with an ending; what it was where there is no room. */
-void command_draft_lengthen(struct command_draft *draft, struct command_field *field,
-                            const char *ending);
+/* The field's name with something before and after it; what it was where there is no room. */
+void command_draft_rename(struct command_draft *draft, struct command_field *field,
+                          const char *begin, const char *end);
 
 /* Whether the line has values or counts steps or epochs. `found` NULL: it only counts. */
 bool command_form_apply(const struct command_form *form, const double *numbers,

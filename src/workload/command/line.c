@@ -343,86 +343,6 @@ bool command_line_is_candidate(const char *text, size_t length) {
 
 /* --- units --- */
 
-#define GIB (1024.0 * 1024 * 1024)
-
-static const struct command_unit units[] = {
-    {"%", "%", 1, NULL},
-    {"percent", "%", 1, NULL},
-    {"ms", "ms", 1, NULL},
-    {"us", "ms", 1e-3, NULL},
-    {"µs", "ms", 1e-3, NULL},
-    {"s", "ms", 1e3, NULL},
-    {"sec", "ms", 1e3, NULL},
-    {"secs", "ms", 1e3, NULL},
-    {"second", "ms", 1e3, NULL},
-    {"seconds", "ms", 1e3, NULL},
-    {"min", "ms", 6e4, NULL},
-    {"mins", "ms", 6e4, NULL},
-    {"minutes", "ms", 6e4, NULL},
-    {"h", "ms", 3.6e6, NULL},
-    {"hours", "ms", 3.6e6, NULL},
-    {"day", NULL, 1, NULL},
-    {"days", NULL, 1, NULL},
-    {"KB", "GiB", 1e3 / GIB, NULL},
-    {"MB", "GiB", 1e6 / GIB, NULL},
-    {"GB", "GiB", 1e9 / GIB, NULL},
-    {"KiB", "GiB", 1024 / GIB, NULL},
-    {"MiB", "GiB", 1024 * 1024 / GIB, NULL},
-    {"GiB", "GiB", 1, NULL},
-    {"W", "W", 1, NULL},
-    {"J", "J", 1, NULL},
-    /* rates: in either case, with K or M before them */
-    {"tok/s", "tokens/s", 1, "tokens_per_s"},
-    {"tok/sec", "tokens/s", 1, "tokens_per_s"},
-    {"token/s", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/s", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/sec", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/second", "tokens/s", 1, "tokens_per_s"},
-    {"tok/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"tokens/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"tokens/sec/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"it/s", "iterations/s", 1, "iterations_per_s"},
-    {"it/sec", "iterations/s", 1, "iterations_per_s"},
-    {"iter/s", "iterations/s", 1, "iterations_per_s"},
-    {"iters/s", "iterations/s", 1, "iterations_per_s"},
-    {"iters/sec", "iterations/s", 1, "iterations_per_s"},
-    {"step/s", "iterations/s", 1, "iterations_per_s"},
-    {"steps/s", "iterations/s", 1, "iterations_per_s"},
-    {"steps/sec", "iterations/s", 1, "iterations_per_s"},
-    {"batch/s", "iterations/s", 1, "iterations_per_s"},
-    {"batches/s", "iterations/s", 1, "iterations_per_s"},
-    {"ba/s", "iterations/s", 1, "iterations_per_s"},
-    {"s/it", "ms", 1e3, "iteration_time"},
-    {"s/iter", "ms", 1e3, "iteration_time"},
-    {"s/batch", "ms", 1e3, "iteration_time"},
-    {"ms/it", "ms", 1, "iteration_time"},
-    {"ms/iter", "ms", 1, "iteration_time"},
-    {"ms/batch", "ms", 1, "iteration_time"},
-    {"s/step", "ms", 1e3, "step_time"},
-    {"ms/step", "ms", 1, "step_time"},
-    {"us/step", "ms", 1e-3, "step_time"},
-    {"samples/s", "samples/s", 1, "samples_per_s"},
-    {"samples/sec", "samples/s", 1, "samples_per_s"},
-    {"examples/s", "samples/s", 1, "samples_per_s"},
-    {"examples/sec", "samples/s", 1, "samples_per_s"},
-    {"img/s", "samples/s", 1, "samples_per_s"},
-    {"imgs/s", "samples/s", 1, "samples_per_s"},
-    {"images/s", "samples/s", 1, "samples_per_s"},
-    {"images/sec", "samples/s", 1, "samples_per_s"},
-    {"TFLOP/s", "TFLOP/s", 1, "tflops"},
-    {"TFLOPS", "TFLOP/s", 1, "tflops"},
-};
-
-const struct command_unit *command_unit_find(const char *text, size_t length) {
-    if (!is(*text, WORD))
-        return *text == '%' ? &units[0] : NULL;
-    for (size_t i = 1; i < sizeof units / sizeof *units; i++)
-        if ((*units[i].text | 0x20) == (*text | 0x20) && strlen(units[i].text) == length &&
-            (units[i].name ? strncasecmp : strncmp)(units[i].text, text, length) == 0)
-            return &units[i];
-    return NULL;
-}
-
 const struct command_unit *command_line_unit(const struct command_line *line, int t) {
     const struct command_token *token = &line->tokens[t];
     return command_unit_find(line->text + token->start, token->end - token->start);
@@ -446,23 +366,6 @@ const struct command_unit *command_line_per_second(const struct command_line *li
     memcpy(text, line->text + what->start, length);
     memcpy(text + length, "/s", 3);
     return command_unit_find(text, length + 2);
-}
-
-/* Binary, as `free` and most trainers mean it. */
-double command_memory_suffix(char c) {
-    return c == 'K' || c == 'k' ? 1 / (1024.0 * 1024)
-           : c == 'M'           ? 1 / 1024.0
-           : c == 'G'           ? 1
-           : c == 'T'           ? 1024
-                                : 0;
-}
-
-double command_suffix(char c) {
-    return c == 'K' || c == 'k'   ? 1e3
-           : c == 'M'             ? 1e6
-           : c == 'B' || c == 'G' ? 1e9
-           : c == 'T'             ? 1e12
-                                  : 0;
 }
 
 double command_line_suffix(const struct command_line *line, int t) {
@@ -520,6 +423,30 @@ static bool may_be_number(const char *text, size_t place) {
            !(command_is_word(text[place - 1]) || text[place - 1] == '.');
 }
 
+/* "/x/epoch=1-val_loss=0.51.ckpt", "out/loss=2.40/model.pt": the bytes of a path that begins here;
+ * 0 = none does. What its names hold was said before. */
+static size_t path_bytes(const char *text, size_t length, size_t place) {
+    static const char *const endings[] = {
+        ".ckpt", ".pt",  ".pth", ".safetensors", ".bin",  ".h5",   ".keras", ".npz", ".npy",
+        ".pkl",  ".tar", ".gz",  ".onnx",        ".json", ".yaml", ".png",   ".csv", ".log"};
+    size_t end = place;
+    if (place > 0 && !strchr(" \t'\"`(=:[", text[place - 1]))
+        return 0;
+    while (end < length && !strchr(" \t'\"`()[],;", text[end]))
+        end++;
+    while (end > place && strchr(".:", text[end - 1]))
+        end--;
+    size_t bytes = end - place, slash = text[place] == '.' || text[place] == '~';
+    if (bytes > slash + 1 && text[place + slash] == '/' && is(text[place + slash + 1], WORD))
+        return memchr(text + place + slash + 1, '/', bytes - slash - 1) ? bytes : 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (bytes > ending && memcmp(text + end - ending, endings[i], ending) == 0)
+            return bytes;
+    }
+    return 0;
+}
+
 static void add_token(struct command_line *line, size_t place) {
     const char *text = line->text;
     struct command_token *token = &line->tokens[line->count];
@@ -527,10 +454,13 @@ static void add_token(struct command_line *line, size_t place) {
     *token = (struct command_token){.kind = COMMAND_MARK,
                                     .start = (uint32_t)place,
                                     .attached = place > 0 && !is(text[place - 1], SPACE)};
-    size_t end = may_be_number(text, place)
+    size_t path = path_bytes(text, line->length, place),
+           end = path == 0 && may_be_number(text, place)
                      ? command_number(text, line->length, place, line->groups, &token->value)
                      : place;
-    if (end > place) {
+    if (path > 0) {
+        end = place + path;
+    } else if (end > place) {
         token->kind = COMMAND_NUMBER;
     } else if (is_plus_minus(text, line->length, place)) {
         end = place + 2;
@@ -581,4 +511,12 @@ void command_line_cut(struct command_line *line, const char *text, size_t length
         add_token(line, place);
         place = line->tokens[line->count - 1].end;
     }
+}
+
+bool command_line_is_word(const struct command_line *line, int t, const char *word) {
+    if (!command_line_is(line, t, COMMAND_WORD))
+        return false;
+    const struct command_token *token = &line->tokens[t];
+    return token->end - token->start == strlen(word) &&
+           memcmp(line->text + token->start, word, strlen(word)) == 0;
 }

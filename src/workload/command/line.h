@@ -72,9 +72,11 @@ static inline bool command_line_is(const struct command_line *line, int t, enum 
 double command_suffix(char c);
 double command_line_suffix(const struct command_line *line, int t);
 
-/* Whether the name is of an amount of memory; what K, M, G or T makes GiB of. */
+/* Whether the name is of an amount of memory; K, M, G or T as its unit, NULL = it is none. */
 bool command_is_memory(const char *name, size_t length);
-double command_memory_suffix(char c);
+const char *command_memory_letter(char c);
+/* Of a unit of memory: "GB", "GiB", "G"; 0 = it is none. */
+double command_unit_bytes(const char *unit);
 
 /* The unit that is printed so; NULL = there is none. */
 const struct command_unit *command_unit_find(const char *text, size_t length);
@@ -101,6 +103,9 @@ const char *command_line_head(const struct command_line *line, int t);
 /* The same of words with these meanings. */
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings);
 
+/* What the values are of that `t` closes: "val_" of "loss=2.6 acc=0.2 (val)"; NULL = none. */
+const char *command_line_group_end(const struct command_line *line, int t);
+
 struct command_recall {   /* what a line says of before: "Best epoch: 5, val_loss 1.1" */
     unsigned word;        /* BEST, RESTORED; 0 = none has come */
     bool numbered;        /* a number has come since: "Best val_loss 2.1 at epoch 2" */
@@ -125,3 +130,10 @@ bool command_line_is_pair(const struct command_line *line, int t);
 static inline char command_line_mark(const struct command_line *line, int t) {
     return command_line_is(line, t, COMMAND_MARK) ? line->text[line->tokens[t].start] : '\0';
 }
+
+static inline unsigned command_line_meaning(const struct command_line *line, int t) {
+    return line->tokens[t].meaning;
+}
+
+/* Whether it is that word, spelled so. */
+bool command_line_is_word(const struct command_line *line, int t, const char *word);

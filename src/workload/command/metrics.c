@@ -167,11 +167,12 @@ static void take_pattern(const struct command_pattern *pattern, const double *va
     }
 }
 
-/* {…} */
+/* {…}, OrderedDict([…]) */
 static bool may_be_object(const char *line, size_t length) {
     while (length > 0 && isspace((unsigned char)line[length - 1]))
         length--;
-    return length > 0 && line[length - 1] == '}';
+    return length > 0 && (line[length - 1] == '}' ||
+                          (line[length - 1] == ')' && memmem(line, length, "OrderedDict(", 12)));
 }
 
 /* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; its bytes. */

@@ -1,10 +1,12 @@
 /*
  * command/names.c: names of a program's values, as it first spelled them. "Loss" of its JSON and
- * "loss" of its lines are one metric, and so are "acc 0.902" and "acc 90.2%", in one unit. Forms of
+ * "loss" of its lines are one metric, and so are "acc 0.902" and "acc 90.2%", in one unit: the
+ * first. Forms of
  * lines are kept with what is found here, so that most lines need no look at it. A loss of each
  * step and the mean of an epoch by the same name are two, since no curve could show both.
  */
 #include "workload/command/form.h"
+#include "workload/command/line.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +16,8 @@
 #define SLOTS      (2 * NAMES_MOST)
 
 struct name {
-    uint32_t hash; /* in either case */
+    uint32_t hash;    /* in either case */
+    const char *unit; /* of its first value */
     bool percent;
     bool fraction;          /* its first value is at most 1 */
     bool by_step, by_epoch; /* lines that have it count steps, or epochs alone */
@@ -89,9 +92,36 @@ static bool is_share(const struct command_field *field, const double *numbers) {
            numbers[field->of] == floor(numbers[field->of]);
 }
 
-/* As the name's first values were: 0.902 or 90.2%. */
+/* Whether it counts steps or epochs, or has a loss or the like. */
+static bool is_of_training(const struct command_form *form) {
+    bool known =
+        has_kind(form, COMMAND_IS_STEP | COMMAND_IS_PART | COMMAND_IS_EPOCH | COMMAND_IS_KNOWN);
+    for (int i = 0; i < form->count && !known; i++)
+        known = command_line_is_candidate(form->fields[i].name, strlen(form->fields[i].name));
+    return known;
+}
+
+/* "tps" of a training: torchtitan's and others' tokens per second; fairseq's words. */
+static const char *unit_of_name(const char *name) {
+    static const struct {
+        const char *name, *unit;
+    } rates[] = {{"tps", "tokens/s"}, {"wps", "words/s"}, {"tgs", "tokens/s/GPU"}};
+    for (const char *at = name; *at; at++)
+        name = strchr("_/.", *at) ? at + 1 : name;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (strcasecmp(name, rates[i].name) == 0)
+            return rates[i].unit;
+    return "";
+}
+
+/* As the name's first values were: 0.902 or 90.2%, 512 MiB and not 0.5 GiB. */
 static void settle_unit(struct command_field *field, const struct name *name, double value) {
     bool percent = strcmp(field->unit, "%") == 0;
+    double bytes = command_unit_bytes(field->unit), first = command_unit_bytes(name->unit);
+    if (bytes > 0 && first > 0) {
+        field->scale *= bytes / first;
+        field->unit = name->unit;
+    }
     if (field->kind & COMMAND_IS_SHARE) {
         field->kind |= !name->percent && name->fraction ? COMMAND_IS_FRACTION : 0;
     } else if (percent && !name->percent) {
@@ -116,7 +146,7 @@ static struct name *settle(struct command_names *names, struct command_draft *dr
     struct name *name = find(names, field->name, hash);
     if (name && name->by_step && by_epoch && !(field->kind & COMMAND_IS_EPOCH)) {
         spell(draft, field, name);
-        command_draft_lengthen(draft, field, "_epoch");
+        command_draft_rename(draft, field, "", "_epoch");
         hash = hash_of(field->name);
         name = find(names, field->name, hash);
     }
@@ -124,6 +154,7 @@ static struct name *settle(struct command_names *names, struct command_draft *dr
         spell(draft, field, name);
         settle_unit(field, name, value);
     } else if ((name = add(names, field->name, hash))) {
+        name->unit = field->unit;
         name->percent = strcmp(field->unit, "%") == 0 || is_share(field, draft->numbers);
         name->fraction = fabs(value) <= 1;
     }
@@ -134,12 +165,15 @@ bool command_names_settle(struct command_names **all, struct command_draft *draf
     struct command_names *names = made(all);
     struct command_form *form = &draft->form;
     bool by_step = !form->bar && has_kind(form, COMMAND_IS_STEP | COMMAND_IS_PART),
-         by_epoch = !form->bar && !by_step && has_kind(form, COMMAND_IS_EPOCH), outdated = false;
+         by_epoch = !form->bar && !by_step && has_kind(form, COMMAND_IS_EPOCH),
+         trains = is_of_training(form), outdated = false;
     int count = form->count;
     form->count = 0;
     names->line++;
     for (int i = 0; i < count; i++) {
         struct command_field field = draft->fields[i];
+        if (trains && !*field.unit)
+            field.unit = unit_of_name(field.name);
         struct name *name =
             field.kind & COMMAND_IS_VALUE ? settle(names, draft, &field, by_epoch) : NULL;
         if (name && form->object && name->line == names->line) {

@@ -5,20 +5,28 @@
  * program that prints one of them still has values that count, and a line that is dropped whole
  * would leave an older value as the last one.
  */
+#include "model/metric_name.h"
 #include "workload/command/form.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define DEPTH_MAX  16
 #define NAME_BYTES 128
+#define ORDERED    "OrderedDict" /* as Python prints one: OrderedDict([('loss', 2.1)]) */
 
 struct object {
     const char *line;
     size_t length, place;
     char name[NAME_BYTES]; /* keys so far, joined by '.' */
+    const char *of;        /* what its values are of: "val_"; "" = the training */
     struct command_draft *draft;
 };
+
+static bool begins(const char *text, size_t length, const char *with) {
+    return length >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
 
 static char here(const struct object *object) {
     return object->place < object->length ? object->line[object->place] : '\0';
@@ -97,26 +105,44 @@ static bool take_list(struct object *object, char end, int depth) {
     return take(object, end);
 }
 
+/* A key and its value, with a mark between them. */
+static bool take_member(struct object *object, char mark, size_t name_length, int depth,
+                        bool named) {
+    char key[NAME_BYTES];
+    if (!take_text(object, key, sizeof key) || !take(object, mark))
+        return false;
+    size_t length = strlen(key), point = name_length > 0;
+    bool fits = length > 0 && name_length + point + length < sizeof object->name;
+    if (fits) {
+        memcpy(object->name + name_length, ".", point);
+        memcpy(object->name + name_length + point, key, length + 1);
+    }
+    if (!take_value(object, name_length + (fits ? point + length : 0), depth + 1, named && fits))
+        return false;
+    object->name[name_length] = '\0';
+    return true;
+}
+
 static bool take_map(struct object *object, size_t name_length, int depth, bool named) {
     object->place++;
     if (take(object, '}'))
         return true;
     do {
-        char key[NAME_BYTES];
-        if (!take_text(object, key, sizeof key) || !take(object, ':'))
+        if (!take_member(object, ':', name_length, depth, named))
             return false;
-        size_t length = strlen(key), point = name_length > 0;
-        bool fits = length > 0 && name_length + point + length < sizeof object->name;
-        if (fits) {
-            memcpy(object->name + name_length, ".", point);
-            memcpy(object->name + name_length + point, key, length + 1);
-        }
-        if (!take_value(object, name_length + (fits ? point + length : 0), depth + 1,
-                        named && fits))
-            return false;
-        object->name[name_length] = '\0';
     } while (take(object, ','));
     return take(object, '}');
+}
+
+/* "[('loss', 2.1), ('step', 4)]" of an OrderedDict */
+static bool take_pairs(struct object *object, size_t name_length, int depth, bool named) {
+    object->place++;
+    do {
+        if (!take(object, '(') || !take_member(object, ',', name_length, depth, named) ||
+            !take(object, ')'))
+            return false;
+    } while (take(object, ','));
+    return take(object, ']') && take(object, ')');
 }
 
 /* true, None: a word that is no value of ours; tensor(0.5, device='cuda:0'), np.float32(0.5): the
@@ -127,7 +153,10 @@ static bool take_word(struct object *object, size_t name_length, int depth, bool
         object->place++;
     if (object->place == start || here(object) != '(')
         return object->place > start;
+    bool ordered = begins(object->line + start, object->place - start, ORDERED);
     object->place++;
+    if (ordered && here(object) == '[')
+        return take_pairs(object, name_length, depth, named);
     if (!take_single(object, named) && !take_value(object, name_length, depth + 1, named))
         return false;
     while (take(object, ',')) {
@@ -184,6 +213,22 @@ static void take_numbers(struct object *object, size_t start) {
     }
 }
 
+/* "val_" of {"split": "val"}; NULL = the key, or what it has, is none of these. */
+static const char *part_of(const char *key, const char *text, size_t length) {
+    static const char *const keys[] = {"split", "mode", "phase", "stage", "subset"};
+    static const char *const parts[][2] = {
+        {"val", "val_"},         {"valid", "val_"}, {"validation", "val_"},
+        {"dev", "val_"},         {"eval", "eval_"}, {"evaluate", "eval_"},
+        {"evaluation", "eval_"}, {"test", "test_"}, {"testing", "test_"}};
+    bool known = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        known |= strcasecmp(key, keys[i]) == 0;
+    for (size_t i = 0; known && i < sizeof parts / sizeof *parts; i++)
+        if (strlen(parts[i][0]) == length && strncasecmp(text, parts[i][0], length) == 0)
+            return parts[i][1];
+    return NULL;
+}
+
 /* 'loss': '1.8' is a value, as some print it; 'name': '1.8b' is text. */
 static bool take_quoted(struct object *object, bool named) {
     size_t start = object->place;
@@ -191,6 +236,9 @@ static bool take_quoted(struct object *object, bool named) {
     size_t end = command_number(object->line, object->length, start + 1, COMMAND_UNGROUPED, &value);
     if (!take_text(object, NULL, 0))
         return false;
+    const char *of =
+        named ? part_of(object->name, object->line + start + 1, object->place - start - 2) : NULL;
+    object->of = of ? of : object->of;
     if (end > start + 1 && end == object->place - 1) {
         object->place = start + 1;
         take_number(object, named);
@@ -221,10 +269,17 @@ bool command_object_line(struct command_draft *draft, const char *line, size_t l
         start++;
     while (end > start && isspace((unsigned char)line[end - 1]))
         end--;
-    if (end - start < 2 || line[start] != '{' || line[end - 1] != '}')
+    if (end - start < 2 || !((line[start] == '{' && line[end - 1] == '}') ||
+                             (begins(line + start, end - start, ORDERED) && line[end - 1] == ')')))
         return false;
-    struct object object = {.line = line, .length = end, .place = start, .draft = draft};
+    struct object object = {.line = line, .length = end, .place = start, .of = "", .draft = draft};
     command_draft_begin(draft, COMMAND_UNGROUPED);
     draft->form.object = true;
-    return take_value(&object, 0, 0, true) && object.place == end;
+    if (!take_value(&object, 0, 0, true) || object.place != end)
+        return false;
+    for (int i = 0; i < draft->form.count && *object.of; i++)
+        if (draft->fields[i].kind == COMMAND_IS_VALUE &&
+            !lab_metric_name_is_evaluation(draft->fields[i].name))
+            command_draft_rename(draft, &draft->fields[i], object.of, "");
+    return true;
 }

@@ -20,348 +20,31 @@
  * counted, epochs are the step, and a value of their own: so readers know what the step is.
  */
 #include "workload/command/form.h"
-#include "workload/command/line.h"
+#include "workload/command/item.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define NAME_WORDS 5
 #define NAME_BYTES 96
-
-struct item { /* a number, and what stands around it */
-    double scale;
-    int of;           /* "12/14": the token of 14; -1 = it has none */
-    int first, words; /* tokens of its name; 0 = it has none */
-    const char *name; /* where it comes from its unit; NULL = from its words */
-    const char *unit;
-    char before;     /* the mark before it, where it has no name; '\0' = it begins the line */
-    bool marked;     /* ':' or '=' before it */
-    bool percents;   /* "[640/60000 (1%)]" */
-    bool ends;       /* "[640/60000]" behind the line's values */
-    bool counts;     /* of a bar without end: "120it [00:05, 22it/s]" */
-    int token, next; /* its own, and that after it */
-};
-
-static bool is_word(const struct command_line *line, int t, const char *word) {
-    if (!command_line_is(line, t, COMMAND_WORD))
-        return false;
-    const struct command_token *token = &line->tokens[t];
-    return token->end - token->start == strlen(word) &&
-           memcmp(line->text + token->start, word, strlen(word)) == 0;
-}
-
-/* --- units --- */
-
-/* Whether the number at `t`, or its suffix, has words of its own before it. */
-static bool has_name(const struct command_line *line, int t) {
-    t -= command_line_suffix(line, t) > 0;
-    char mark = command_line_mark(line, t - 1);
-    return command_line_is(line, t - 1, COMMAND_WORD) || mark == ':' || mark == '=';
-}
-
-static const struct command_unit *unit_at(const struct command_line *line, int t) {
-    return t >= 0 && t < line->count ? line->tokens[t].unit : NULL;
-}
-
-/* Whether the token is the unit of the number before it: in "loss 0.14 tok/s 1000" it is the name
- * of the next. */
-static bool is_unit(const struct command_line *line, int t) {
-    const struct command_unit *unit = unit_at(line, t);
-    if (!unit ||
-        !(command_line_is(line, t - 1, COMMAND_NUMBER) || command_line_suffix(line, t - 1) > 0))
-        return false;
-    char mark = command_line_mark(line, t + 1);
-    bool number = command_line_is(line, t + 2, COMMAND_NUMBER);
-    bool may_name = unit->name || is_word(line, t, "min") || is_word(line, t, "W");
-    if (line->tokens[t].attached || line->tokens[t].kind == COMMAND_MARK)
-        return true;
-    if (number && (mark == '=' || (mark == ':' && may_name)))
-        return false;
-    return !(may_name && command_line_is(line, t + 1, COMMAND_NUMBER) && has_name(line, t - 1) &&
-             !is_unit(line, t + 2));
-}
-
-/* "ms" of "elapsed time (ms): 12" */
-static int take_unit_before(const struct command_line *line, int t, struct item *item) {
-    if (t < 2 || command_line_mark(line, t) != ')' || command_line_mark(line, t - 2) != '(' ||
-        !(command_line_is(line, t - 1, COMMAND_WORD) || line->tokens[t - 1].unit))
-        return t;
-    const struct command_unit *unit = line->tokens[t - 1].unit;
-    if (unit && unit->unit) {
-        item->unit = unit->unit;
-        item->scale *= unit->scale * line->tokens[t - 1].value;
-    }
-    return t - 3;
-}
-
-/* --- names --- */
-
-/* "--lr 0.1", "/runs/epoch=3": an option of a command, the path of a file. */
-static bool is_argument(const struct command_line *line, int t) {
-    char mark = line->tokens[t].attached ? command_line_mark(line, t - 1) : '\0';
-    return (mark == '-' && command_line_mark(line, t - 2) == '-' && line->tokens[t - 1].attached) ||
-           (mark == '/' && !command_line_is(line, t - 2, COMMAND_NUMBER));
-}
-
-/* Whether a word may be of a name: not the unit of the number before it. */
-static bool is_name(const struct command_line *line, int t) {
-    return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) &&
-           !(command_line_is(line, t - 1, COMMAND_NUMBER) && line->tokens[t].attached) &&
-           command_line_suffix(line, t) == 0 && !is_argument(line, t);
-}
-
-static unsigned meaning_at(const struct command_line *line, int t) {
-    return line->tokens[t].meaning;
-}
-
-/* "INFO trainer.py the loss is", "saved with loss": what a log puts before it, and words of a
- * sentence. */
-static void trim_name(const struct command_line *line, struct item *item) {
-    int first = item->first, last = first + item->words - 1, known = -1;
-    for (int t = first; t <= last; t++) {
-        first = meaning_at(line, t) == COMMAND_LEVEL ? t + 1 : first;
-        known = meaning_at(line, t) & COMMAND_KNOWN && known < 0 ? t : known;
-    }
-    bool logged = first > item->first;
-    for (int t = first; t < known; t++)
-        first = meaning_at(line, t) & COMMAND_OUTSIDE ? t + 1 : first;
-    while (first < last &&
-           (meaning_at(line, first) & COMMAND_OUTSIDE ||
-            (logged && memchr(line->text + line->tokens[first].start, '.',
-                              line->tokens[first].end - line->tokens[first].start))))
-        first++;
-    while (first < last && meaning_at(line, last) & COMMAND_IS &&
-           (!(meaning_at(line, last) & COMMAND_PROSE) ||
-            meaning_at(line, last - 1) & COMMAND_KNOWN)) /* "loss of 2", not "time of 2" */
-        last--;
-    if (last > first + 1 && meaning_at(line, last) & (COMMAND_STEP | COMMAND_EPOCH) &&
-        meaning_at(line, last - 1) & COMMAND_OUTSIDE) /* "validation loss at iteration 20" */
-        first = last;
-    item->first = first;
-    item->words = last - first + 1;
-}
-
-/* The words that end with token `t`. */
-static void take_name(const struct command_line *line, int t, struct item *item) {
-    item->first = t;
-    while (is_name(line, item->first - 1) && t - item->first + 1 < NAME_WORDS)
-        item->first--;
-    item->words = t - item->first + 1;
-    trim_name(line, item);
-}
-
-/* "[10] training's l2: 0.1" */
-static bool is_owned(const struct command_line *line, const struct item *item) {
-    const struct command_token *word = &line->tokens[item->first];
-    return item->words == 2 && !item->name && command_line_mark(line, 0) == '[' &&
-           command_line_is(line, 1, COMMAND_NUMBER) && line->text[word->end - 2] == '\'';
-}
-
-/* Whether one of its words is a known name: the last, or one that "on", "of" or "for" follow, or
- * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
-static bool is_known(const struct command_line *line, const struct item *item) {
-    for (int i = 0; i < item->words && !item->name; i++) {
-        unsigned next = i + 1 < item->words ? meaning_at(line, item->first + i + 1) : 0,
-                 known = item->marked ? COMMAND_KNOWN | COMMAND_MARKED : COMMAND_KNOWN;
-        if (meaning_at(line, item->first + i) & known && !(next & COMMAND_SETTING) &&
-            (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE))
-            return true;
-    }
-    return lab_str_equal(item->unit, "tokens/s") || (item->marked && is_owned(line, item));
-}
-
-/* "Accuracy of the network on the 10000 test images: 55 %" */
-static void look_for_subject(const struct command_line *line, struct item *item) {
-    int start = item->first, first = -1;
-    if (!item->marked || item->words == 0 || is_known(line, item))
-        return;
-    while (command_line_is(line, start - 1, COMMAND_WORD) ||
-           command_line_is(line, start - 1, COMMAND_NUMBER))
-        start--;
-    for (int t = start; t + 1 < item->first; t++) {
-        if (command_line_is(line, t, COMMAND_NUMBER))
-            return;
-        first = first < 0 ? t : first;
-        if (meaning_at(line, t) & COMMAND_KNOWN &&
-            (meaning_at(line, t + 1) & COMMAND_PREPOSITION) == COMMAND_PREPOSITION) {
-            item->first = first;
-            item->words = t - first + 1;
-            trim_name(line, item);
-            return;
-        }
-    }
-}
-
-/* What a value is wrapped in: "tensor(2.3", "'1.8'" */
-static int skip_wrapping(const struct command_line *line, int t) {
-    char mark = command_line_mark(line, t);
-    if (mark == '"' || mark == '\'')
-        return t - 1;
-    if (mark == '[' && command_line_mark(line, t - 1) == '(' && is_word(line, t - 2, "tensor"))
-        return t - 3;
-    return mark == '(' && (is_word(line, t - 1, "tensor") || is_word(line, t - 1, "np.float32") ||
-                           is_word(line, t - 1, "np.float64"))
-               ? t - 2
-               : t;
-}
-
-static void look_before(const struct command_line *line, int number, struct item *item) {
-    int t = skip_wrapping(line, number - 1);
-    t -= command_line_is_cell(line, t);
-    bool bracket = command_line_mark(line, t) == '[';
-    t -= bracket;
-    char mark = command_line_mark(line, t);
-    item->marked = mark == ':' || mark == '=';
-    t -= item->marked;
-    t = take_unit_before(line, t, item);
-    mark = command_line_mark(line, t);
-    t -= mark == '"' || mark == '\'';
-    if (is_name(line, t))
-        take_name(line, t, item);
-    look_for_subject(line, item);
-    if (item->words == 0)
-        item->before = bracket ? '[' : command_line_mark(line, number - 1);
-}
-
-/* "tok/s: 1000" and "tokens per second: 1000" are named as "1000 tok/s" is. */
-static void look_at_name(const struct command_line *line, struct item *item) {
-    const struct command_unit *unit = item->name || item->words == 0 ? NULL
-                                      : item->words == 1 ? command_line_unit(line, item->first)
-                                      : item->words == 3
-                                          ? command_line_per_second(line, item->first)
-                                          : NULL;
-    if (!unit || !unit->name)
-        return;
-    item->name = unit->name;
-    item->unit = unit->unit;
-    item->scale *= unit->scale;
-}
-
-/* --- what follows --- */
-
-static bool follows(const struct command_line *line, int t, char mark) {
-    return command_line_mark(line, t) == mark && line->tokens[t].attached &&
-           command_line_is(line, t + 1, COMMAND_NUMBER) && line->tokens[t + 1].attached;
-}
-
-/* "0:05:12", "2026-11-18", "05/01 10:00:00" */
-static bool is_of_date(const struct command_line *line, const struct item *item) {
-    int t = item->next;
-    return follows(line, t, ':') || (follows(line, t, '-') && follows(line, t + 2, '-')) ||
-           (item->of >= 0 &&
-            (command_line_mark(line, t) == '/' ||
-             (command_line_is(line, t, COMMAND_NUMBER) && follows(line, t + 1, ':'))));
-}
-
-/* "| 55.1% bf16 MFU |", "| 45.7 ms |" */
-static void take_name_after(const struct command_line *line, struct item *item) {
-    int last = item->next;
-    while (command_line_is(line, last, COMMAND_WORD) && last - item->next < NAME_WORDS)
-        last++;
-    bool closed = last == line->count || command_line_mark(line, last) == '|';
-    if (closed && last > item->next) {
-        take_name(line, last - 1, item);
-        item->next = last;
-    } else if (closed && lab_str_equal(item->unit, "ms")) {
-        item->name = "time";
-        item->words = 1;
-    }
-}
-
-/* "3.2K", and "2400M" of memory */
-static void take_suffix(const struct command_line *line, struct item *item) {
-    double suffix = command_line_suffix(line, item->next);
-    if (suffix == 0)
-        return;
-    char letter = line->text[line->tokens[item->next++].start];
-    bool memory = false;
-    for (int i = 0; i < item->words && !item->name && !is_unit(line, item->next); i++)
-        memory |= meaning_at(line, item->first + i) & COMMAND_MEMORY;
-    memory &= command_memory_suffix(letter) > 0;
-    item->scale *= memory ? command_memory_suffix(letter) : suffix;
-    item->unit = memory ? "GiB" : item->unit;
-}
-
-/* A unit that is attached or known, and the name that comes with it: "45ms", "358383 tok/s",
- * "55.1% bf16 MFU". False: it is no number after all, such as 3rd, or the share of a bar. */
-static bool look_after(const struct command_line *line, struct item *item) {
-    take_suffix(line, item);
-    int t = item->next;
-    if (t >= line->count)
-        return true;
-    const struct command_token *token = &line->tokens[t];
-    const struct command_unit *rate = command_line_per_second(line, t);
-    if (rate && rate->name) {
-        item->name = item->words > 0 ? item->name : rate->name;
-        item->words = item->words > 0 ? item->words : 1;
-        item->unit = rate->unit;
-        item->next += 3;
-        return true;
-    }
-    item->counts = item->token == 0 && token->attached && is_word(line, t, "it") &&
-                   command_line_mark(line, t + 1) == '[';
-    if (!is_unit(line, t))
-        return token->kind != COMMAND_WORD || !token->attached || item->counts;
-    const struct command_unit *unit = token->unit;
-    if (!unit->unit || command_line_is_share(line, t - 1))
-        return false;
-    item->next++;
-    item->unit = unit->unit;
-    item->scale *= unit->scale * token->value;
-    if (item->words == 0 && unit->name) {
-        item->name = unit->name;
-        item->words = 1;
-    } else if (item->words == 0 && (item->before == '|' || item->before == '(')) {
-        take_name_after(line, item);
-    }
-    return true;
-}
-
-/* How a count without a name is printed, by which it may be one of samples. */
-static void look_around(const struct command_line *line, struct item *item) {
-    int t = item->next;
-    if (item->of < 0 || item->words > 0 || item->before != '[')
-        return;
-    item->percents = command_line_mark(line, t) == '(' &&
-                     command_line_is(line, t + 1, COMMAND_NUMBER) &&
-                     command_line_mark(line, t + 2) == '%';
-    item->ends = item->token > 1 && command_line_mark(line, t) == ']' && t + 1 == line->count &&
-                 command_line_mark(line, item->token - 2) != ']';
-}
-
-/* The number at token `t`; false = none is there. */
-static bool read_item(const struct command_line *line, int t, struct item *item) {
-    if (!command_line_is(line, t, COMMAND_NUMBER))
-        return false;
-    *item = (struct item){.scale = 1, .of = -1, .unit = "", .token = t, .next = t + 1};
-    if (command_line_mark(line, t + 1) == '/' && command_line_is(line, t + 2, COMMAND_NUMBER)) {
-        item->of = t + 2;
-        item->next = t + 3;
-    }
-    if (is_of_date(line, item))
-        return false;
-    look_before(line, t, item);
-    look_at_name(line, item);
-    look_around(line, item);
-    return look_after(line, item);
-}
 
 /* --- what counts --- */
 
 /* What the last word of the name means; in a name of several, its last part counts. */
-static unsigned meaning(const struct command_line *line, const struct item *item) {
-    return item->words > 0 && !item->name ? meaning_at(line, item->first + item->words - 1) : 0;
+static unsigned meaning(const struct command_line *line, const struct command_item *item) {
+    return item->words > 0 && !item->name
+               ? command_line_meaning(line, item->first + item->words - 1)
+               : 0;
 }
 
 /* "per step" */
-static bool begins_with_per(const struct command_line *line, const struct item *item) {
+static bool begins_with_per(const struct command_line *line, const struct command_item *item) {
     const struct command_token *word = &line->tokens[item->first];
     return word->end - word->start >= 3 && memcmp(line->text + word->start, "per", 3) == 0 &&
            (word->end - word->start == 3 || line->text[word->start + 3] == '_');
 }
 
 /* "Total steps: 1000" */
-static bool is_setting(const struct command_line *line, const struct item *item) {
+static bool is_setting(const struct command_line *line, const struct command_item *item) {
     static const char *const words[] = {"total", "num", "max", "warmup"};
     const struct command_token *word = &line->tokens[item->first];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -372,7 +55,7 @@ static bool is_setting(const struct command_line *line, const struct item *item)
 }
 
 /* "step", "global step", "train epoch"; not "time per step". */
-static bool counts(const struct command_line *line, const struct item *item, unsigned whole,
+static bool counts(const struct command_line *line, const struct command_item *item, unsigned whole,
                    unsigned last) {
     if (item->words == 1)
         return meaning(line, item) & whole;
@@ -381,61 +64,69 @@ static bool counts(const struct command_line *line, const struct item *item, uns
 }
 
 /* "epochs: 3" by itself is a setting. */
-static unsigned named(const struct command_line *line, const struct item *item) {
+static unsigned named(const struct command_line *line, const struct command_item *item) {
     const struct command_token *word = &line->tokens[item->first + item->words - 1];
-    bool global = (meaning_at(line, item->first) | meaning(line, item)) & COMMAND_GLOBAL;
+    bool global = (command_line_meaning(line, item->first) | meaning(line, item)) & COMMAND_GLOBAL;
     return global                                      ? COMMAND_IS_NAMED | COMMAND_IS_GLOBAL
            : (line->text[word->end - 1] | 0x20) == 's' ? 0
                                                        : COMMAND_IS_NAMED;
 }
 
 /* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
-static bool is_bar(const struct item *item) {
+static bool is_bar(const struct command_item *item) {
     return item->words == 0 &&
            (item->counts || (item->of >= 0 &&
                              (item->before == '\0' || item->before == '|' || item->before == '[')));
 }
 
 /* "[1/25][100/1583]": the first is an epoch. */
-static bool is_double_bar(const struct command_line *line, const struct item *item) {
+static bool is_double_bar(const struct command_line *line, const struct command_item *item) {
     return item->token == 1 && item->of == 3 && command_line_mark(line, 0) == '[' &&
            command_line_mark(line, 4) == ']' && command_line_mark(line, 5) == '[' &&
            command_line_is(line, 6, COMMAND_NUMBER) && command_line_mark(line, 7) == '/';
 }
 
 /* "200:  learn: 0.6": a step that begins the line. */
-static bool is_leading(const struct command_line *line, const struct item *item) {
+static bool is_leading(const struct command_line *line, const struct command_item *item) {
     return item->token == 0 && item->of < 0 && command_line_mark(line, 1) == ':' &&
            command_line_is(line, 2, COMMAND_WORD) && !line->tokens[2].attached &&
            command_line_mark(line, 3) == ':';
 }
 
 /* "install 4 packages", "was not in top 1", "as top 1"; of a known name "loss of 4 packets". */
-static bool is_of_sentence(const struct command_line *line, const struct item *item, bool known) {
+static bool is_of_sentence(const struct command_line *line, const struct command_item *item,
+                           bool known) {
     if (item->marked || item->name || item->words == 0)
         return false;
     int end = item->first + item->words;
     if (known)
-        return end < item->token && meaning_at(line, end) & COMMAND_IS &&
+        return end < item->token && command_line_meaning(line, end) & COMMAND_IS &&
                command_line_is_sentence(line, item->next);
     if (command_line_is(line, item->first - 1, COMMAND_WORD) &&
-        meaning_at(line, item->first - 1) & COMMAND_PROSE)
+        command_line_meaning(line, item->first - 1) & COMMAND_PROSE)
         return true;
     for (int t = item->first; t < end; t++)
-        if (meaning_at(line, t) & COMMAND_IS)
+        if (command_line_meaning(line, t) & COMMAND_IS)
             return true;
     return end == item->token && command_line_is_sentence(line, item->next);
 }
 
-static unsigned judge(const struct command_line *line, const struct item *item) {
-    bool per = item->words > 1 && is_word(line, item->first + item->words - 2, "per");
-    unsigned known = is_known(line, item) ? COMMAND_IS_KNOWN : 0;
+/* "epoch 1.5" */
+static bool has_point(const struct command_line *line, const struct command_item *item) {
+    const struct command_token *number = &line->tokens[item->token];
+    return memchr(line->text + number->start, '.', number->end - number->start);
+}
+
+static unsigned judge(const struct command_line *line, const struct command_item *item) {
+    bool per = item->words > 1 && command_line_is_word(line, item->first + item->words - 2, "per");
+    unsigned known = command_item_is_known(line, item) ? COMMAND_IS_KNOWN : 0;
     bool is_value = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
-                    !(!item->name && meaning_at(line, item->first) & COMMAND_SAYS) &&
+                    !(!item->name && command_line_meaning(line, item->first) & COMMAND_SAYS) &&
                     !is_of_sentence(line, item, known) &&
                     (known || !command_line_is_place(line, item->token));
     if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
-        return COMMAND_IS_EPOCH | named(line, item);
+        return COMMAND_IS_EPOCH | named(line, item) |
+               (has_point(line, item) ? COMMAND_IS_VALUE : 0);
     if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
         return COMMAND_IS_STEP | named(line, item);
     if (command_line_is_pair(line, item->token) || is_double_bar(line, item))
@@ -453,34 +144,59 @@ static unsigned judge(const struct command_line *line, const struct item *item) 
 
 /* --- what a line is about --- */
 
-static unsigned meanings_of(const struct command_line *line, const struct item *item) {
+static unsigned meanings_of(const struct command_line *line, const struct command_item *item) {
     unsigned all = 0;
     for (int i = 0; i < item->words && !item->name; i++)
-        all |= meaning_at(line, item->first + i);
+        all |= command_line_meaning(line, item->first + i);
     return all & (COMMAND_EVALUATION | COMMAND_TRAINING);
 }
 
-static bool is_best(const struct command_line *line, const struct item *item) {
-    return item->words > 0 && !item->name && meaning_at(line, item->first) & COMMAND_BEST;
+static bool is_best(const struct command_line *line, const struct command_item *item) {
+    return item->words > 0 && !item->name && command_line_meaning(line, item->first) & COMMAND_BEST;
+}
+
+/* "train" of "train loss: 0.4 acc: 0.8", where it goes for both; -1 = it goes for none. */
+static int phase_of(const struct command_line *line, const struct command_item *item, int before) {
+    bool rate = item->words == 1 && (command_line_is_word(line, item->first, "mfu") ||
+                                     command_line_is_word(line, item->first, "MFU") ||
+                                     command_line_is_word(line, item->first, "throughput"));
+    if (item->name || item->words == 0)
+        return -1;
+    if (item->words > 1)
+        return meanings_of(line, item) & command_line_meaning(line, item->first) &&
+                       meaning(line, item) & COMMAND_KNOWN
+                   ? item->first
+                   : -1;
+    return !rate && command_line_meaning(line, item->first) == COMMAND_KNOWN ? before : -1;
+}
+
+static size_t add_word(const struct command_line *line, int t, char name[NAME_BYTES],
+                       size_t length) {
+    const struct command_token *word = &line->tokens[t];
+    for (size_t c = word->start; c < word->end && length + 2 < NAME_BYTES; c++)
+        if (line->text[c] != '\'')
+            name[length++] = (char)tolower((unsigned char)line->text[c]);
+    return length;
 }
 
 /* Its words joined by '_', in small letters; of an evaluation where the line says so. */
-static const char *join_name(const struct command_line *line, const struct item *item,
-                             const char *recalled, const char *head, char name[NAME_BYTES]) {
+static const char *join_name(const struct command_line *line, const struct command_item *item,
+                             const char *recalled, const char *head, int phase,
+                             char name[NAME_BYTES]) {
     size_t length = 0;
+    bool phased = phase >= 0 && phase != item->first && !*head;
     for (const char *c = is_best(line, item) ? "" : recalled; *c; c++)
         name[length++] = *c;
     for (const char *c = meanings_of(line, item) ? "" : head; *c; c++)
         name[length++] = *c;
     for (const char *c = item->name; c && *c; c++)
         name[length++] = *c;
+    if (phased)
+        length = add_word(line, phase, name, length);
     for (int i = 0; i < item->words && !item->name; i++) {
-        const struct command_token *word = &line->tokens[item->first + i];
-        if (i > 0 && length + 2 < NAME_BYTES)
+        if ((i > 0 || phased) && length + 2 < NAME_BYTES)
             name[length++] = '_';
-        for (size_t c = word->start; c < word->end && length + 2 < NAME_BYTES; c++)
-            if (line->text[c] != '\'')
-                name[length++] = (char)tolower((unsigned char)line->text[c]);
+        length = add_word(line, item->first + i, name, length);
     }
     name[length] = '\0';
     name[lab_str_utf8_prefix(name, length)] = '\0'; /* it may have been cut */
@@ -491,14 +207,14 @@ static const char *join_name(const struct command_line *line, const struct item 
 
 /* "eval epoch: 1, loss: 0.5", "eval metrics after step: 50"; batches of an evaluation are no steps
  * of the training: "[Eval batch=10/10]". */
-static void take_head(const struct command_line *line, const struct item *item, const char **head,
-                      unsigned *kind) {
+static void take_head(const struct command_line *line, const struct command_item *item,
+                      const char **head, unsigned *kind) {
     int first = item->first;
     unsigned all = 0;
     while (command_line_is(line, first - 1, COMMAND_WORD))
         first--;
     for (int t = first; t < item->first + item->words; t++)
-        all |= meaning_at(line, t) & (COMMAND_EVALUATION | COMMAND_TRAINING);
+        all |= command_line_meaning(line, t) & (COMMAND_EVALUATION | COMMAND_TRAINING);
     if (all)
         *head = command_line_head_of(line, first, all);
     if (all & COMMAND_EVALUATION && item->of >= 0 && *kind & COMMAND_IS_STEP)
@@ -523,8 +239,9 @@ static void take_numbers(struct command_draft *draft, const struct command_line 
 }
 
 /* "epoch 001:   100 / 2000", "Train: 0 [50/1251 (4%)]": what follows tells what it is. */
-static void look_at_pair(const struct command_line *line, const struct item *before,
-                         struct command_field *earlier, const struct item *item, unsigned *kind) {
+static void look_at_pair(const struct command_line *line, const struct command_item *before,
+                         struct command_field *earlier, const struct command_item *item,
+                         unsigned *kind) {
     if (before->next != item->token - 1)
         return;
     if (earlier->kind & COMMAND_IS_EPOCH && command_line_mark(line, before->next) == ':' &&
@@ -552,10 +269,11 @@ static void finish(struct command_draft *draft, const struct command_line *line)
 
 void command_printed_line(struct command_draft *draft, const char *text, size_t length) {
     struct command_line line;
-    struct item item, before = {.next = -1};
+    struct command_item item, before = {.next = -1};
     int places[COMMAND_TOKENS_MAX];
     const char *head = "", *other;
     struct command_recall recall = {.names = ""};
+    int phase = -1, of_item, group = 0; /* group: its first field */
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
@@ -568,7 +286,15 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             draft->form.evaluation |= *head != '\0';
         }
         command_line_recall(&line, t, &recall);
-        if (!read_item(&line, t, &item))
+        phase = command_line_mark(&line, t) == '|' ? -1 : phase;
+        if ((other = command_line_group_end(&line, t))) {
+            for (; group < draft->form.count; group++)
+                if (draft->fields[group].kind & COMMAND_IS_VALUE)
+                    command_draft_rename(draft, &draft->fields[group], other, "");
+            t += 2;
+            continue;
+        }
+        if (!command_item_read(&line, t, &item))
             continue;
         t = item.next - 1;
         unsigned kind = judge(&line, &item);
@@ -579,8 +305,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         recall.valued |= (kind & COMMAND_IS_VALUE) != 0;
         if (draft->form.count > 0)
             look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
+        of_item = kind & COMMAND_IS_VALUE ? phase_of(&line, &item, phase) : -1;
+        phase = of_item >= 0 ? of_item : phase;
         struct command_field field = {
-            kind & COMMAND_IS_VALUE ? join_name(&line, &item, recall.names, head, name) : "",
+            kind & COMMAND_IS_VALUE ? join_name(&line, &item, recall.names, head, of_item, name)
+                                    : "",
             item.unit,
             item.scale,
             places[item.token],

@@ -10,10 +10,6 @@
 
 #define HEAD_WORDS 8
 
-static unsigned meaning_at(const struct command_line *line, int t) {
-    return line->tokens[t].meaning;
-}
-
 /* --- evaluations --- */
 
 bool command_line_is_share(const struct command_line *line, int t) {
@@ -22,7 +18,7 @@ bool command_line_is_share(const struct command_line *line, int t) {
 }
 
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings) {
-    for (; !(meaning_at(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
+    for (; !(command_line_meaning(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
         continue;
     char letter = (char)tolower((unsigned char)line->text[line->tokens[first].start]);
     return !(meanings & COMMAND_EVALUATION) ? ""
@@ -36,16 +32,19 @@ const char *command_line_head_of(const struct command_line *line, int first, uns
 const char *command_line_head(const struct command_line *line, int t) {
     unsigned all = 0, last = 0;
     int end = t;
-    if (t == 1 && command_line_mark(line, 0) == '*' && meaning_at(line, t) & COMMAND_KNOWN)
+    if (t == 1 && command_line_mark(line, 0) == '*' &&
+        command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";
     for (; end < t + HEAD_WORDS; end++) {
         bool counted =
             command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
         if (!command_line_is(line, end, COMMAND_WORD) && !counted)
             break;
-        last = counted ? 0 : meaning_at(line, end);
+        last = counted ? 0 : command_line_meaning(line, end);
         all |= last;
     }
+    if (command_line_mark(line, end) == '#' && command_line_is(line, end + 1, COMMAND_NUMBER))
+        end += 2; /* "Test net output #1:" */
     char mark = command_line_mark(line, end);
     bool number =
         command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
@@ -56,11 +55,26 @@ const char *command_line_head(const struct command_line *line, int t) {
                : NULL;
 }
 
+/* "loss=2.5 acc=0.3 (train), loss=2.6 acc=0.2 (val)": what the values before `t` are of; NULL = it
+ * is no such end of a group. */
+const char *command_line_group_end(const struct command_line *line, int t) {
+    unsigned meanings = COMMAND_EVALUATION | COMMAND_TRAINING;
+    bool valued =
+        command_line_is(line, t - 1, COMMAND_NUMBER) ||
+        (command_line_mark(line, t - 1) == '%' && command_line_is(line, t - 2, COMMAND_NUMBER));
+    return valued && command_line_mark(line, t) == '(' &&
+                   command_line_is(line, t + 1, COMMAND_WORD) &&
+                   command_line_meaning(line, t + 1) & meanings &&
+                   command_line_mark(line, t + 2) == ')'
+               ? command_line_head_of(line, t + 1, command_line_meaning(line, t + 1))
+               : NULL;
+}
+
 /* --- what was before --- */
 
 void command_line_recall(const struct command_line *line, int t, struct command_recall *recall) {
     unsigned word = command_line_is(line, t, COMMAND_WORD)
-                        ? meaning_at(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
+                        ? command_line_meaning(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
                         : 0;
     if (command_line_mark(line, t) == '|')
         recall->word = 0;
@@ -68,6 +82,8 @@ void command_line_recall(const struct command_line *line, int t, struct command_
         return;
     recall->word = recall->word & COMMAND_BEST ? recall->word : word;
     recall->numbered = false;
+    if (word & COMMAND_BEST && command_line_mark(line, t + 1) == '!') /* "New best! loss 2.1" */
+        recall->names = "best_";
 }
 
 /* "Epoch 9 | best epoch 5 | loss 2" recalls no loss, nor does "Epoch 9, loss 2, best epoch 5". */
@@ -115,7 +131,7 @@ bool command_line_is_lone_bar(const struct command_line *line) {
     int t = 0;
     unsigned all = 0;
     for (; command_line_is(line, t, COMMAND_WORD); t++)
-        all |= meaning_at(line, t);
+        all |= command_line_meaning(line, t);
     bool known = t == 0 || all & (COMMAND_TRAINING | COMMAND_STEP | COMMAND_EPOCH);
     t += command_line_mark(line, t) == ':';
     return known && command_line_is(line, t, COMMAND_NUMBER) &&
@@ -146,7 +162,7 @@ bool command_line_is_settings(const struct command_line *line, int t) {
     char mark = command_line_mark(line, t + 1);
     if (mark == '(' && line->tokens[t + 1].attached)
         return ends_as_settings(line, t);
-    return meaning_at(line, t) & COMMAND_CONFIG && (mark == ':' || mark == '=') &&
+    return command_line_meaning(line, t) & COMMAND_CONFIG && (mark == ':' || mark == '=') &&
            t + 2 < line->count && !command_line_is(line, t + 2, COMMAND_NUMBER);
 }
 
@@ -168,7 +184,7 @@ bool command_line_is_place(const struct command_line *line, int t) {
 bool command_line_is_sentence(const struct command_line *line, int t) {
     int first = t;
     for (; command_line_is(line, t, COMMAND_WORD) && !line->tokens[t].attached; t++)
-        if (t > first && meaning_at(line, t) & (COMMAND_IS | COMMAND_PROSE))
+        if (t > first && command_line_meaning(line, t) & (COMMAND_IS | COMMAND_PROSE))
             return true;
     return t > first && (t == line->count || (command_line_mark(line, t) == '.'));
 }

@@ -184,12 +184,17 @@ static bool take_cell(const char *name, unsigned kind, struct command_draft *dra
         field.of = command_draft_number(draft, at + 1, end, of);
         at = end;
     }
-    bool memory =
-        at < end && command_memory_suffix(text[at]) > 0 && command_is_memory(name, strlen(name));
-    field.unit = memory ? "GiB" : "";
-    if (at < end && command_suffix(text[at]) > 0)
-        field.scale = memory ? command_memory_suffix(text[at++]) : command_suffix(text[at++]);
     const struct command_unit *unit = at < end ? command_unit_find(text + at, end - at) : NULL;
+    const char *letter = at < end && !unit && command_is_memory(name, strlen(name))
+                             ? command_memory_letter(text[at])
+                             : NULL;
+    if (letter) {
+        field.unit = letter;
+        at++;
+    } else if (at < end && !unit && command_suffix(text[at]) > 0) {
+        field.scale = command_suffix(text[at++]);
+        unit = at < end ? command_unit_find(text + at, end - at) : NULL;
+    }
     if (unit && unit->unit) {
         field.unit = unit->unit;
         field.scale *= unit->scale;

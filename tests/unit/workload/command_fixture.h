@@ -47,7 +47,9 @@ static inline struct command_reader *reader_of(const char *metrics) {
     return reader;
 }
 
-/* A line and what is read of it, in order; NULL = another program begins. */
+#define END "<end>"
+
+/* A line and what is read of it, in order; END = the program ends, NULL = another begins. */
 static inline void assert_reads(const char *const cases[][2], size_t count) {
     const struct command_reader *reader = reader_of("{}");
     struct command_reading reading = {0};
@@ -58,7 +60,10 @@ static inline void assert_reads(const char *const cases[][2], size_t count) {
             command_reading_release(&reading);
             continue;
         }
-        command_reader_line(reader, &reading, line, strlen(line), note, NULL);
+        if (strcmp(line, END) == 0)
+            command_reading_end(&reading, note, NULL);
+        else
+            command_reader_line(reader, &reading, line, strlen(line), note, NULL);
         if (strcmp(seen.text, cases[i][1]) != 0)
             fail_msg("%s: %s, not %s", line, seen.text, cases[i][1]);
     }

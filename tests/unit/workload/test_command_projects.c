@@ -193,6 +193,117 @@ LAB_TEST(epochs_of_steps_are_counted) {
     assert_reads(lines, sizeof lines / sizeof *lines);
 }
 
+/* Given few lines of each epoch, then those that were done are known from totals, from how far the
+ * epoch before came, or from a line after its steps. A printed share of epochs stays as it is. */
+LAB_TEST(epochs_are_known_by_few_lines) {
+    static const char *const cases[][2] = {
+        {"Epoch 1/2, step 100/100, loss 2", "loss=2@100"},
+        {"Epoch 2/2, step 100/100, loss 1", "loss=1@200"},
+        {END, "epoch=2@200"},
+        {NULL},
+        {"Epoch 1/1, step 50/100, loss 2", "loss=2@50"},
+        {END, "epoch=0.5@50"},
+        {"Epoch 1/1, step 100/100, loss 2", "loss=2@100"},
+        {END, "epoch=1@100"},
+        {NULL},
+        {"Epoch 0: 100%|#| 938/938 [00:10<00:00, 88.0it/s, loss=4]",
+         "iterations_per_s=88iterations/s@938 loss=4@938"},
+        {"Epoch 1: 100%|#| 938/938 [00:10<00:00, 90.0it/s, loss=2]",
+         "iterations_per_s=90iterations/s@1876 loss=2@1876"},
+        {END, "epoch=2@1876"},
+        {NULL},
+        {"Epoch [1/5], Step [100/600], Loss: 3", "loss=3@100"},
+        {"Epoch [1/5], Step [600/600], Loss: 2", "loss=2@600"},
+        {"Epoch [2/5], Step [300/600], Loss: 1", "loss=1@900"},
+        {END, "epoch=1.5@900"},
+        {NULL},
+        {"Epoch: 0 Iter: 10 loss: 4 Global Step: 10", "loss=4@10"},
+        {"Epoch: 0 Iter: 90 loss: 3 Global Step: 90", "loss=3@90"},
+        {"Epoch: 1 Iter: 10 loss: 2 Global Step: 110", "loss=2@110"},
+        {END, "epoch=1@110"},
+        {NULL},
+        {"Training: 50%|#| 50/100 [00:01<00:00, 95it/s, loss=2]",
+         "iterations_per_s=95iterations/s@50 loss=2@50"},
+        {"epoch 1 done: val_loss=2.5", "val_loss=2.5@50"},
+        {"Training: 100%|#| 100/100 [00:01<00:00, 95it/s, loss=1]",
+         "iterations_per_s=95iterations/s@100 loss=1@100"},
+        {"epoch 2 done: val_loss=2.4", "val_loss=2.4@100"},
+        {END, "epoch=2@100"},
+        {NULL},
+        {"Global step 500 (epoch 1.5): loss=2.1", "epoch=1.5@500 loss=2.1@500"},
+        {"Global step 1000 (epoch 3.0): loss=1.9", "epoch=3@1000 loss=1.9@1000"},
+        {END, ""},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given a line, an object or a bar that says what it is of, then training and evaluation are two
+ * metrics, and an evaluation counts no steps. */
+LAB_TEST(evaluations_are_kept_apart) {
+    static const char *const cases[][2] = {
+        /* Keras: fit, then evaluate, also over as many batches */
+        {"Epoch 1/1", ""},
+        {"10/10 ━━━ 1s 15ms/step - loss: 1.4", "step_time=15ms@10 loss=1.4@10"},
+        {"10/10 ━━━ 1s 16ms/step - loss: 1.5", "step_time=16ms@10 loss=1.5@10"},
+        {"300/313 ━━━ 0s 1ms/step - loss: 0.4", "eval_step_time=1ms@10 eval_loss=0.4@10"},
+        {"313/313 ━━━ 0s 1ms/step - loss: 0.3", "eval_step_time=1ms@10 eval_loss=0.3@10"},
+        {"Test loss: 0.3", "test_loss=0.3@10"},
+        {END, "epoch=1@10"},
+        {"Epoch 2/2", ""},
+        {"10/10 ━━━ 1s 15ms/step - loss: 1.2", "step_time=15ms@20 loss=1.2@20"},
+        {"5/10 ━━━ 1s 15ms/step - loss: 0.5", "eval_step_time=15ms@20 eval_loss=0.5@20"},
+        {"10/10 ━━━ 1s 15ms/step - loss: 0.4", "eval_step_time=15ms@20 eval_loss=0.4@20"},
+        {NULL},
+        /* PyTorch's tutorial; others */
+        {"train Loss: 0.48 Acc: 0.79", "train_loss=0.48 train_acc=0.79"},
+        {"val Loss: 0.25 Acc: 0.91", "val_loss=0.25 val_acc=0.91"},
+        {"Epoch 1: Train loss 2.5 acc 0.3, Val loss 2.6 acc 0.2, lr 0.1",
+         "train_loss=2.5@e1 train_acc=0.3@e1 val_loss=2.6@e1 val_acc=0.2@e1 lr=0.1@e1 epoch=1@e1"},
+        {"Epoch 2: loss=2.5 acc=30% (train), loss=2.6 acc=20% (val)",
+         "loss=2.5@e2 acc=30%@e2 val_loss=2.6@e2 val_acc=0.2@e2 epoch=2@e2"},
+        {"step 3 | train loss 2.4 | mfu 38%", "train_loss=2.4@3 mfu=38%@3"},
+        {NULL},
+        {"I1118 10:00:08.5 1234 solver.cpp:397]     Test net output #1: loss = 0.06 (* 1 = 0.06 "
+         "loss)",
+         "test_loss=0.06"},
+        {"{\"split\": \"train\", \"step\": 200, \"loss\": 2.4}", "loss=2.4@200"},
+        {"{\"step\": 200, \"loss\": 2.5, \"split\": \"val\"}", "val_loss=2.5@200"},
+        {"{\"mode\": \"test\", \"step\": 200, \"test_loss\": 2.5}", "test_loss=2.5@200"},
+        {"New best! val_loss 2.1 < 3.1", "best_val_loss=2.1@200"},
+        /* what a file is called was said before */
+        {"Restoring states from the path at /x/ck/epoch=1-step=200-val_loss=0.51.ckpt", ""},
+        {"model saved to out/loss=2.40/model.pt", ""},
+        {"train/loss=3.5 acc: 0.5", "train/loss=3.5@200 acc=0.5@200"},
+        {"The loss at step 300 was 2.5", "loss=2.5@300"},
+        {NULL},
+        {"Validation loss after epoch 3 = 2.2", "validation_loss=2.2@e3 epoch=3@e3"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given rates by their short names and sizes, then each has its unit: sizes as they are printed. */
+LAB_TEST(units_are_kept) {
+    static const char *const cases[][2] = {
+        {"step: 1 loss: 7.9 memory: 20.1GiB(25.5%) tps: 5,432 mfu: 11.2%",
+         "loss=7.9@1 memory=20.1GiB@1 tps=5432tokens/s@1 mfu=11.2%@1"},
+        {"step=2 loss=3 wps=12345.6 TGS 100",
+         "loss=3@2 wps=12345.6words/s@2 tgs=100tokens/s/GPU@2"},
+        {"{\"loss\": 2, \"train/tps\": 10}", "loss=2@2 train/tps=10tokens/s@2"},
+        {NULL},
+        {"{\"tps\": 10, \"connections\": 5}", "tps=10 connections=5"},
+        {NULL},
+        {"step=10 MemAllocated=2.1GB max_mem: 5000M", "memallocated=2.1GB@10 max_mem=5000M@10"},
+        {"step=11 MemAllocated=2100MB max_mem: 5G", "memallocated=2.1GB@11 max_mem=5120M@11"},
+        {NULL},
+        {"OrderedDict([('step', 2), ('loss', 2.4), ('val', OrderedDict({'acc': 0.5}))])",
+         "loss=2.4@2 val.acc=0.5@2"},
+        {NULL},
+        {"INFO epoch 3 OrderedDict([('loss', 2.1), ('acc', tensor(0.5))])",
+         "loss=2.1@e3 acc=0.5@e3 epoch=3@e3"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
 static int count_values(void *state, const struct lab_reported_metric *items, size_t count) {
     for (size_t i = 0; i < count; i++)
         lab_str_printf(state, "%s=%g ", items[i].name, items[i].value);
