@@ -76,9 +76,8 @@ static double median_of(const struct lab_study_metric *said) {
 
 /* The run's own rate, where the metric is what that was made of: it has one definition. */
 static bool is_rate_of_run(const struct lab_study_run *run, const struct metrics_metric *metric) {
-    return metric->own ||
-           (metric->rate && run->run && lab_str_equal(run->run->rate_unit, LAB_RATE_TOKENS) &&
-            lab_reported_counts_tokens(metric->name, metric->unit));
+    const char *unit = metric->rate ? lab_metric_rate_unit(metric->name, metric->unit) : NULL;
+    return metric->own || (unit && run->run && lab_str_equal(run->run->rate_unit, unit));
 }
 
 double metrics_run_value(const struct lab_study_run *run, const struct metrics_metric *metric) {

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "model/reported_metric.h"
+#include "model/result.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -70,20 +71,22 @@ bool lab_metric_name_is_evaluation(const char *name) {
     return has_word(name, words);
 }
 
-bool lab_reported_counts_tokens(const char *name, const char *unit) {
+const char *lab_metric_rate_unit(const char *name, const char *unit) {
     static const char *const endings[] = {"tokens_per_s", "tokens_per_sec", "tokens_per_second",
                                           "tokens/s",     "tokens/sec",     "tokens/second",
                                           "tok/s",        "tok_per_s",      "tok_per_sec"};
     if (lab_metric_name_is_evaluation(name))
-        return false;
-    if (lab_str_equal(unit, "tokens/s"))
-        return true;
+        return NULL;
+    if (lab_str_equal(unit, LAB_RATE_WORDS))
+        return LAB_RATE_WORDS;
+    if (lab_str_equal(unit, LAB_RATE_TOKENS))
+        return LAB_RATE_TOKENS;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t length = strlen(name), ending = strlen(endings[i]);
         if (length >= ending && strcasecmp(name + length - ending, endings[i]) == 0)
-            return true;
+            return LAB_RATE_TOKENS;
     }
-    return false;
+    return NULL;
 }
 
 int lab_metric_name_place(const char *name, const char *unit) {

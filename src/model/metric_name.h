@@ -28,6 +28,12 @@ enum lab_direction lab_metric_direction(const char *name, const struct lab_value
 int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_direction *ret_better,
                               struct lab_err *err);
 
+#define LAB_RATE_WORDS "words/s" /* as LAB_RATE_TOKENS and others of result.h */
+
+/* The unit of a value that is its program's rate, LAB_RATE_TOKENS or LAB_RATE_WORDS:
+ * "train/tokens_per_second", "tok/s"; NULL = it is none, as "eval_tokens_per_second". */
+const char *lab_metric_rate_unit(const char *name, const char *unit);
+
 /* "tokens_per_s", "it/s", or anything in a unit per second: a run's is the mean of its values. */
 bool lab_metric_name_is_rate(const char *name, const char *unit);
 

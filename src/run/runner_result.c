@@ -7,6 +7,7 @@
 #include "run/runner_internal.h"
 
 #include "base/list.h"
+#include "model/metric_name.h"
 
 #include <math.h>
 #include <string.h>
@@ -303,8 +304,8 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
 /* A program's ranks do one thing together, and print its pace: it isn't added up. Of those who say
  * most of it, the slowest. */
 static void set_program_rate(const struct merge *merge) {
-    static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_STEPS, LAB_RATE_EPOCHS,
-                                        LAB_RATE_RUNS};
+    static const char *const units[] = {LAB_RATE_TOKENS, LAB_RATE_WORDS, LAB_RATE_STEPS,
+                                        LAB_RATE_EPOCHS, LAB_RATE_RUNS};
     const struct lab_result *found = NULL;
     if (merge->run->samples_per_second > 0) /* a workload of gpulab's */
         return;

@@ -91,7 +91,9 @@ struct worker_program { /* what a process of it prints of its pace (worker_progr
     bool by_epoch;      /* its steps are epochs */
     double first_step, last_step, steps;
     int64_t last_ns, time_ns; /* time_ns: in which `steps` were done */
-    double *tokens;           /* per second; in the rank's arena */
+    int64_t lines, times;     /* that had another step; that came at another time, too */
+    double *tokens;           /* or words, per second; in the rank's arena */
+    const char *token_unit;   /* NULL = none yet */
     int token_count;
     int64_t seen, stride;
 };

@@ -1,7 +1,7 @@
 /*
  * worker_program.c: how fast a program of the user's is, by what it prints. gpulab counts none of
- * its samples, so it says none: tokens per second where the program prints them, else its steps or
- * epochs over time, else how many runs of it an hour has.
+ * its samples, so it says none: tokens or words per second where the program prints them, else its
+ * steps or epochs over time, else how many runs of it an hour has.
  */
 #include "worker/worker_internal.h"
 
@@ -13,12 +13,26 @@
 
 #define TOKENS_KEPT   4096 /* values; of more, every second, fourth, … one */
 #define SPAN_LEAST    0.5  /* of the program's time that its lines must cover to be timed by them */
+#define SPAN_SINGLE   0.02 /* the same of lines that came one by one */
+#define SINGLE_LEAST  5    /* of those */
 #define HOUR_S        3600
 #define PROGRAMS_MOST 1024 /* labelled ranks of one output */
 
-/* Without bound on their number: of those that are kept, each stands for as many. */
-static void keep_tokens(struct worker_program *program, double value, struct lab_arena *arena) {
-    if (!(value > 0) || isinf(value) || program->seen++ % program->stride)
+/* Without bound on their number: of those that are kept, each stands for as many. Tokens go before
+ * words. */
+static void keep_tokens(struct worker_program *program, const char *unit, double value,
+                        struct lab_arena *arena) {
+    bool other = !lab_str_equal(unit, program->token_unit);
+    if (!(value > 0) || isinf(value) ||
+        (other && lab_str_equal(unit, LAB_RATE_WORDS) && program->token_unit))
+        return;
+    if (other) {
+        program->token_unit = unit;
+        program->token_count = 0;
+        program->seen = 0;
+        program->stride = 1;
+    }
+    if (program->seen++ % program->stride)
         return;
     if (!program->tokens)
         program->tokens = lab_arena_alloc(arena, TOKENS_KEPT, sizeof *program->tokens);
@@ -49,7 +63,7 @@ static void count_steps(struct worker_program *program, const struct lab_reporte
         snprintf(program->name, sizeof program->name, "%s", metric->name);
         program->first_step = INFINITY;
         program->steps = 0;
-        program->time_ns = 0;
+        program->time_ns = program->lines = program->times = 0;
         program->by_epoch = metric->by_epoch;
     }
     if (metric->by_epoch != program->by_epoch ||
@@ -60,6 +74,8 @@ static void count_steps(struct worker_program *program, const struct lab_reporte
     } else if (step > program->last_step) {
         program->steps += step - program->last_step;
         program->time_ns += time_ns - program->last_ns;
+        program->lines++;
+        program->times += time_ns != program->last_ns;
     } else {
         return;
     }
@@ -85,8 +101,9 @@ void worker_follow_program(struct rank *rank, const struct lab_reported_metric *
     struct worker_program *program = find_program(rank, metric->rank);
     if (!program)
         return;
-    if (lab_reported_counts_tokens(metric->name, metric->unit))
-        keep_tokens(program, metric->value, &rank->arena);
+    const char *unit = lab_metric_rate_unit(metric->name, metric->unit);
+    if (unit)
+        keep_tokens(program, unit, metric->value, &rank->arena);
     count_steps(program, metric);
 }
 
@@ -98,17 +115,27 @@ static void set_rate(struct lab_result *result, double rate, const char *unit) {
 
 static double tokens_per_s(const struct worker_program *program, double all_s) {
     (void)all_s;
-    return program->token_count > 0
+    return lab_str_equal(program->token_unit, LAB_RATE_TOKENS)
                ? lab_stats_median(program->tokens, (size_t)program->token_count)
                : (double)NAN;
 }
 
-/* What a program keeps in a buffer comes at once, at the time of its end. */
+static double words_per_s(const struct worker_program *program, double all_s) {
+    (void)all_s;
+    return lab_str_equal(program->token_unit, LAB_RATE_WORDS)
+               ? lab_stats_median(program->tokens, (size_t)program->token_count)
+               : (double)NAN;
+}
+
+/* What a program keeps in a buffer comes at once, at the time of its end. Lines that come one by
+ * one are timed by themselves, however long the program took before them. */
 static double steps_per_s(const struct worker_program *program, double all_s) {
     double time_s = 1e-9 * (double)program->time_ns;
+    bool single = program->times >= SINGLE_LEAST && 2 * program->times >= program->lines;
     if (!(program->steps > 0) || !(all_s > 0))
         return NAN;
-    return program->steps / (time_s >= SPAN_LEAST * all_s ? time_s : all_s);
+    return program->steps /
+           (time_s >= (single ? SPAN_SINGLE : SPAN_LEAST) * all_s ? time_s : all_s);
 }
 
 /* Of the slowest rank that has it; of lines without a label only where none has one. */
@@ -133,9 +160,12 @@ static bool counts_epochs(const struct rank *rank) {
 
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result) {
     double runs = (double)rank->measurement.count, all_s = runs / result->rate;
-    double tokens = slowest(rank, tokens_per_s, all_s), steps = slowest(rank, steps_per_s, all_s);
+    double tokens = slowest(rank, tokens_per_s, all_s), words = slowest(rank, words_per_s, all_s),
+           steps = slowest(rank, steps_per_s, all_s);
     if (!isnan(tokens)) {
         set_rate(result, tokens, LAB_RATE_TOKENS);
+    } else if (!isnan(words)) {
+        set_rate(result, words, LAB_RATE_WORDS);
     } else if (!isnan(steps)) {
         bool epochs = counts_epochs(rank);
         set_rate(result, epochs ? steps * HOUR_S : steps,

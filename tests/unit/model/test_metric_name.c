@@ -52,6 +52,10 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (lab_metric_direction(cases[i].name, settings) != cases[i].better)
             fail_msg("%s: not %d", cases[i].name, cases[i].better);
+    assert_string_equal(lab_metric_rate_unit("train/tokens_per_second", ""), "tokens/s");
+    assert_string_equal(lab_metric_rate_unit("wps", "words/s"), "words/s");
+    assert_null(lab_metric_rate_unit("val_wps", "words/s"));
+    assert_null(lab_metric_rate_unit("tps", ""));
     assert_true(lab_metric_name_is_evaluation("eval_samples_per_second"));
     assert_false(lab_metric_name_is_evaluation("train_samples_per_second"));
     assert_true(lab_metric_name_place("eval_steps_per_second", "") >

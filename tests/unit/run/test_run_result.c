@@ -155,6 +155,9 @@ LAB_TEST(ranks_become_one_result) {
          "{\"rate\":5,\"rate_low\":4,\"rate_high\":6,\"rate_unit\":\"tokens/s\"},"
          "{\"rate\":7,\"rate_unit\":\"tokens/s\"},{\"rate\":1,\"rate_unit\":\"epochs/h\"}]",
          "{\"rate\":5,\"rate_low\":4,\"rate_high\":6,\"rate_unit\":\"tokens/s\"}"},
+        {LAB_PLAN_PER_RANK, NULL,
+         "[{\"rate\":9,\"rate_unit\":\"steps/s\"},{\"rate\":5,\"rate_unit\":\"words/s\"}]",
+         "{\"rate\":5,\"rate_unit\":\"words/s\"}"},
         {LAB_PLAN_PER_RANK, NULL, "[{\"rate\":9,\"rate_unit\":\"runs/h\"}]",
          "{\"rate\":9,\"rate_unit\":\"runs/h\"}"},
         /* how long all measured, of the time in which any did */
