@@ -98,6 +98,10 @@ struct worker_program { /* what a process of it prints of its pace (worker_progr
     int64_t seen, stride;
 };
 
+struct worker_beyond { /* of a metric with more values than are kept (worker_metric.c) */
+    struct lab_reported_metric low, high, last; /* texts are the rank's */
+};
+
 struct rank {
     struct worker *worker;
     const struct lab_job_rank *job;
@@ -113,8 +117,10 @@ struct rank {
     atomic_llong progress_ns;   /* when PROGRESS was told last */
     atomic_bool tells_progress; /* the workload does so itself */
     int64_t metric_count;       /* told by the workload */
-    int64_t held_ns, whole_ns;  /* for which it waited at most, and ran */
-    int64_t told_ns;            /* when a workload of our own told its first metric */
+    struct worker_beyond *beyond;
+    int beyond_count, beyond_next;
+    int64_t held_ns, whole_ns; /* for which it waited at most, and ran */
+    int64_t told_ns;           /* when a workload of our own told its first metric */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
     int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
     int told_row_count;
@@ -180,6 +186,8 @@ void *worker_rank_main(void *rank); /* of its thread */
 
 /* Passes metrics on, or drops what is too many. Of one rank by one thread at a time. */
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count);
+/* After the last of them: what wasn't kept. */
+void worker_tell_last_metrics(struct rank *rank);
 /* Takes note of a value that tells the pace of the user's program; of others' nothing. */
 void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric);
 /* Replaces the rate of its runs by the program's own. */

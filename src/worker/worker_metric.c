@@ -12,6 +12,7 @@
 #define WINDOW_NS   (100 * LAB_NS_PER_MS)
 #define WINDOW_MOST 1000    /* frames of all ranks: half of what the runner takes for a flood */
 #define RANK_MOST   1000000 /* kept of a rank: about 40 MB on the disk */
+#define BEYOND_MOST 4096    /* names of those that aren't */
 
 #define HELD_SHARE 0.01 /* of its time: from there on it is said */
 #define HELD_NS    (50 * LAB_NS_PER_MS)
@@ -64,6 +65,52 @@ static void note_held(struct rank *rank, int64_t start_ns) {
     rank->whole_ns = now_ns - rank->told_ns;
 }
 
+/* Of more values than are kept: the lowest, the highest and the last of each name. They come in the
+ * same order mostly, so that the next is looked for behind the one before. */
+static void keep_beyond(struct rank *rank, const struct lab_reported_metric *metric) {
+    struct worker_beyond *found = NULL;
+    for (int i = 0; i < rank->beyond_count && !found; i++) {
+        struct worker_beyond *item = &rank->beyond[(rank->beyond_next + i) % rank->beyond_count];
+        if (item->last.rank == metric->rank && strcmp(item->last.name, metric->name) == 0)
+            found = item;
+    }
+    struct lab_reported_metric named = *metric;
+    if (found) {
+        named.name = found->last.name;
+        named.unit = found->last.unit;
+    } else if (rank->beyond_count == BEYOND_MOST) {
+        return;
+    } else {
+        named.name = lab_arena_strdup(&rank->arena, metric->name);
+        named.unit = lab_arena_strdup(&rank->arena, metric->unit);
+        found = &LAB_ADD(rank->beyond, rank->beyond_count, &rank->arena);
+        *found = (struct worker_beyond){named, named, named};
+    }
+    found->low = named.value < found->low.value ? named : found->low;
+    found->high = named.value > found->high.value ? named : found->high;
+    found->last = named;
+    rank->beyond_next = (int)(found - rank->beyond) + 1;
+}
+
+static void send_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
+    take_place(rank->worker);
+    worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRICS,
+                                                  .rank = rank->job->index,
+                                                  .metrics = {items, count}});
+}
+
+void worker_tell_last_metrics(struct rank *rank) {
+    for (int i = 0; i < rank->beyond_count; i++) {
+        const struct worker_beyond *item = &rank->beyond[i];
+        if (item->low.value < item->last.value)
+            send_metrics(rank, &item->low, 1);
+        if (item->high.value > item->last.value)
+            send_metrics(rank, &item->high, 1);
+        send_metrics(rank, &item->last, 1);
+    }
+    rank->beyond_count = 0;
+}
+
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
     int64_t room = RANK_MOST - rank->metric_count, start_ns = lab_clock_now(lab_clock_system());
     if (rank->metric_count == 0)
@@ -74,12 +121,11 @@ void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *it
     }
     rank->metric_count += (int64_t)count;
     size_t left = room < 0 ? 0 : (int64_t)count < room ? count : (size_t)room;
+    for (size_t i = left; i < count; i++)
+        keep_beyond(rank, &items[i]);
     for (size_t sent; left > 0; items += sent, left -= sent) {
         sent = left < LAB_FRAME_MAX_METRICS ? left : LAB_FRAME_MAX_METRICS;
-        take_place(rank->worker);
-        worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRICS,
-                                                      .rank = rank->job->index,
-                                                      .metrics = {items, sent}});
+        send_metrics(rank, items, sent);
     }
     note_held(rank, start_ns);
 }
@@ -95,9 +141,11 @@ void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena
                              "at most (wall time); print fewer",
                              (long long)rank->metric_count, held_s, whole_s));
     if (rank->metric_count > RANK_MOST)
-        lab_result_warn(result, arena,
-                        lab_arena_printf(arena,
-                                         "it printed %lld values, of which the first %d are kept; "
-                                         "print fewer",
-                                         (long long)rank->metric_count, RANK_MOST));
+        lab_result_warn(
+            result, arena,
+            lab_arena_printf(arena,
+                             "it printed %lld values; the first %d are kept, and of the "
+                             "others the lowest, highest and last of each name; print "
+                             "fewer",
+                             (long long)rank->metric_count, RANK_MOST));
 }

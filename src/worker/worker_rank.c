@@ -239,6 +239,7 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
         return -1;
     if (atomic_load(&rank->worker->stopping))
         return 0;
+    worker_tell_last_metrics(rank);
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
     lab_session_prove(&rank->session);

@@ -376,8 +376,8 @@ LAB_TEST(slow_handling_of_output_is_said_in_wall_time) {
         {60, 7000, 25000, NULL},
         {40, 100, 25000, NULL},
         {0, 100, 1000001,
-         "it printed 1000001 values, of which the first 1000000 are kept; print "
-         "fewer"},
+         "it printed 1000001 values; the first 1000000 are kept, and of the others the lowest, "
+         "highest and last of each name; print fewer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rank *rank = lab_arena_alloc(&arena, 1, sizeof *rank);
@@ -390,6 +390,48 @@ LAB_TEST(slow_handling_of_output_is_said_in_wall_time) {
         if (cases[i].said)
             assert_string_equal(result->warnings.items[0].text, cases[i].said);
     }
+}
+
+/* Given more values than are kept, then the lowest, highest and last of each name are told. */
+LAB_TEST(what_is_beyond_a_million_values_leaves_its_ends) {
+    struct worker *worker = lab_arena_alloc(&arena, 1, sizeof *worker);
+    struct rank *rank = lab_arena_alloc(&arena, 1, sizeof *rank);
+    struct lab_workload workload = {.external = true};
+    struct lab_frame_reader reader;
+    struct lab_frame frame;
+    struct lab_err err = LAB_ERR_INIT;
+    char bytes[4096];
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    worker->fd = ends[0];
+    worker->workload = &workload;
+    lab_str_init(&worker->outgoing);
+    lab_arena_init(&rank->arena);
+    rank->worker = worker;
+    rank->job = &(struct lab_job_rank){.index = 0};
+    rank->metric_count = 999999;
+    LAB_AUTO(str, told);
+    static const double values[] = {5, 2, 9, 1, 3};
+    worker_send(worker, &(struct lab_frame){.type = LAB_FRAME_HELLO,
+                                            .hello = {LAB_FRAME_VERSION, getpid(), 1}});
+    for (int i = 0; i < 5; i++)
+        worker_tell_metrics(
+            rank, &(struct lab_reported_metric){"loss", "", values[i], i, -1, i, false}, 1);
+    worker_tell_last_metrics(rank);
+    lab_frame_reader_init(&reader);
+    ssize_t got = read(ends[1], bytes, sizeof bytes);
+    lab_frame_reader_feed(&reader, bytes, (size_t)got);
+    while (lab_frame_reader_next(&reader, &arena, &frame, &err) > 0)
+        for (size_t i = 0; frame.type == LAB_FRAME_METRICS && i < frame.metrics.count; i++)
+            lab_str_printf(&told, "%g@%g ", frame.metrics.items[i].value,
+                           frame.metrics.items[i].step);
+    assert_string_equal(err.text, "");
+    assert_string_equal(told.text, "5@0 1@3 9@2 3@4 ");
+    lab_frame_reader_release(&reader);
+    lab_str_release(&worker->outgoing);
+    lab_arena_release(&rank->arena);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 const struct lab_test_program lab_test_program = {
