@@ -153,6 +153,7 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     int64_t split;                  /* lines of several ranks that ran together */
     int64_t full;                   /* lines with more numbers than are read */
     size_t label_bytes;             /* of srun's labels; 0 = none was seen */
+    bool announced;                 /* the line before ends "best iteration is:" */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define PATTERNS_MAX 64 /* bits of command_reading.matched */
 
@@ -302,6 +303,36 @@ static bool read_one(const struct command_reader *reader, struct command_reading
     return matched || (form && command_form_apply(form, numbers, reading, found, state)) || cells;
 }
 
+/* "Early stopping, best iteration is:": the line after it is about one of before. */
+static bool announces_best(const char *line, size_t length) {
+    while (length > 0 && isspace((unsigned char)line[length - 1]))
+        length--;
+    for (size_t i = 0; length > 5 && line[length - 1] == ':' && i + 4 < length; i++)
+        if (strncasecmp(line + i, "best", 4) == 0)
+            return true;
+    return false;
+}
+
+/* Its values are no last ones, and it counts nothing. */
+static bool read_announced(struct command_reading *reading, const char *text, size_t length,
+                           command_found *found, void *state) {
+    if (!reading->draft)
+        reading->draft = lab_mem_alloc(1, sizeof *reading->draft);
+    struct command_draft *draft = reading->draft;
+    size_t label = command_rank_label(text, length, &reading->rank);
+    command_printed_line(draft, text + label, length - label);
+    for (int i = 0; i < draft->form.count; i++) {
+        struct command_field *field = &draft->fields[i];
+        if (!(field->kind & COMMAND_IS_VALUE))
+            field->kind = 0;
+        else
+            command_draft_rename(draft, field, "best_", "");
+        field->kind |= field->kind ? COMMAND_IS_KNOWN : 0;
+    }
+    settle(reading);
+    return command_form_apply(&draft->form, draft->numbers, reading, found, state);
+}
+
 /* The next of a list's objects; NULL = there is none. */
 static const char *next_object(const char *at, const char *end, size_t *ret_length) {
     const char *start = memchr(at, '{', (size_t)(end - at));
@@ -344,11 +375,18 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
             any |= read_one(reader, reading, object, bytes, NULL, found, state);
         return any;
     }
+    if (reading->announced) {
+        reading->announced = false;
+        if (read_announced(reading, line, length, found, state))
+            return true;
+    }
     for (size_t next;; line += next, length -= next) {
         next = 0;
         any |= read_one(reader, reading, line, length, &next, found, state);
-        if (next == 0)
+        if (next == 0) {
+            reading->announced = reader->printed && !any && announces_best(line, length);
             return any;
+        }
         any |= read_one(reader, reading, line, next, NULL, found, state);
         reading->split++;
     }
