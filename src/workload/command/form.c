@@ -159,7 +159,8 @@ static bool is_recalled(const struct command_field *field, double value,
 }
 
 static double number_of(const struct command_field *field, const double *numbers) {
-    return numbers[field->number] * field->scale;
+    double value = numbers[field->number] * field->scale;
+    return field->kind & COMMAND_IS_INVERSE ? 1000 / value : value;
 }
 
 static double total_of(const struct command_field *field, const double *numbers) {
@@ -272,11 +273,22 @@ static bool is_download(const struct command_form *form, const double *numbers) 
     return false;
 }
 
+/* A bar of fewer steps than the training's: of an evaluation in between. */
+static bool is_other_bar(const struct command_form *form, const double *numbers,
+                         const struct command_progress *progress) {
+    for (int i = 0; i < form->count && form->bar && progress->has_bar; i++)
+        if (form->fields[i].kind & COMMAND_IS_STEP && form->fields[i].of >= 0)
+            return numbers[form->fields[i].of] < progress->bar_total;
+    return false;
+}
+
 static bool apply_printed(const struct command_form *form, const double *numbers,
                           struct command_reading *reading, command_found *found, void *state) {
     if (is_download(form, numbers))
         return false;
     struct command_progress *progress = command_reading_of(reading, -1);
+    if (is_other_bar(form, numbers, progress))
+        return true;
     bool any = false, by_epoch, evaluates, counted = count(form, numbers, progress, &evaluates);
     double step = command_progress_step(progress, &by_epoch);
     if (form->bar && by_epoch && !progress->has_part && !progress->has_epoch) {

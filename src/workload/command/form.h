@@ -23,6 +23,7 @@ enum { /* what a number is */
        COMMAND_IS_FRACTION = 1024, /* a SHARE of which 1 is all, as other values of its name */
        COMMAND_IS_GLOBAL = 2048,   /* a step of all epochs, before those of one */
        COMMAND_IS_RECALLED = 4096, /* an epoch or a step of before, maybe: "Best epoch: 5" */
+       COMMAND_IS_INVERSE = 8192,  /* 1000 / what it says: "1.6s/it" as iterations/s */
 };
 
 struct command_field {

@@ -210,6 +210,13 @@ static void look_before(const struct command_line *line, int number, struct comm
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }
 
+/* A bar that says 2.0it/s while it is fast and 1.6s/it while it is slow has one metric. */
+static void name_by_unit(const struct command_unit *unit, struct command_item *item) {
+    item->name = unit->name;
+    item->inverse = lab_str_equal(unit->text, "s/it");
+    item->unit = item->inverse ? "iterations/s" : item->unit;
+}
+
 /* "tok/s: 1000" and "tokens per second: 1000" are named as "1000 tok/s" is. */
 static void look_at_name(const struct command_line *line, struct command_item *item) {
     const struct command_unit *unit = item->name || item->words == 0 ? NULL
@@ -219,9 +226,9 @@ static void look_at_name(const struct command_line *line, struct command_item *i
                                           : NULL;
     if (!unit || !unit->name)
         return;
-    item->name = unit->name;
     item->unit = unit->unit;
     item->scale *= unit->scale;
+    name_by_unit(unit, item);
 }
 
 /* --- what follows --- */
@@ -296,7 +303,7 @@ static bool look_after(const struct command_line *line, struct command_item *ite
     item->unit = unit->unit;
     item->scale *= unit->scale * token->value;
     if (item->words == 0 && unit->name) {
-        item->name = unit->name;
+        name_by_unit(unit, item);
         item->words = 1;
     } else if (item->words == 0 && (item->before == '|' || item->before == '(')) {
         take_name_after(line, item);

@@ -13,6 +13,7 @@ struct command_item { /* a number, and what stands around it */
     const char *unit;
     char before;     /* the mark before it, where it has no name; '\0' = it begins the line */
     bool marked;     /* ':' or '=' before it */
+    bool inverse;    /* the value is 1000 / what it says */
     bool percents;   /* "[640/60000 (1%)]" */
     bool ends;       /* "[640/60000]" behind the line's values */
     bool counts;     /* of a bar without end: "120it [00:05, 22it/s]" */

@@ -314,7 +314,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             item.scale,
             places[item.token],
             item.of < 0 ? -1 : places[item.of],
-            kind};
+            kind | (item.inverse ? COMMAND_IS_INVERSE : 0)};
         if (!kind || (kind & COMMAND_IS_VALUE && !*field.name))
             continue;
         if (!command_draft_add(draft, &field))

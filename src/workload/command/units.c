@@ -52,7 +52,7 @@ static const struct command_unit units[] = {
     {"batch/s", "iterations/s", 1, "iterations_per_s"},
     {"batches/s", "iterations/s", 1, "iterations_per_s"},
     {"ba/s", "iterations/s", 1, "iterations_per_s"},
-    {"s/it", "ms", 1e3, "iteration_time"},
+    {"s/it", "ms", 1e3, "iterations_per_s"},
     {"s/iter", "ms", 1e3, "iteration_time"},
     {"s/batch", "ms", 1e3, "iteration_time"},
     {"ms/it", "ms", 1, "iteration_time"},

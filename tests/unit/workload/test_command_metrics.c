@@ -194,8 +194,10 @@ LAB_TEST(well_known_trainers_are_read) {
         {NULL},
         /* tqdm alone; an object has epochs of its own */
         {" 12%|█▏        | 12/100 [00:05<00:40,  2.20it/s]", "iterations_per_s=2.2iterations/s@12"},
-        {" 13%|█▎        | 13/100 [00:07<00:40,  2.20s/it]", "iteration_time=2200ms@13"},
-        {"Training:  14%|█▍        | 14/100 [00:07<00:40,  2.20s/it]", "iteration_time=2200ms@14"},
+        {" 13%|█▎        | 13/100 [00:07<00:40,  2.20s/it]",
+         "iterations_per_s=0.4545454545iterations/s@13"},
+        {"Training:  14%|█▍        | 14/100 [00:07<00:40,  2.20s/it]",
+         "iterations_per_s=0.4545454545iterations/s@14"},
         {"100%|██████████| 28881/28881 [00:00<00:00, 2500000.00it/s]", ""},
         {"120it [00:05, 22.0it/s]", "iterations_per_s=22iterations/s@120"},
         {"{'loss': 1.9, 'epoch': 0.5}", "loss=1.9@e0.5 epoch=0.5@e0.5"},

@@ -146,6 +146,13 @@ LAB_TEST(what_was_before_is_kept_apart) {
         {"Epoch 5: best acc 0.9, loss 0.4", "best_acc=0.9@e5 loss=0.4@e5 epoch=5@e5"},
         {NULL},
         {"New best at epoch 7: val_loss 1.05", "best_val_loss=1.05@e7 epoch=7@e7"},
+        {NULL},
+        /* LightGBM: the line after */
+        {"[15]\ttraining's l2: 0.1\tvalid_1's l2: 0.58", "trainings_l2=0.1@15 valid_1s_l2=0.58@15"},
+        {"Early stopping, best iteration is:", ""},
+        {"[6]\ttraining's l2: 0.3\tvalid_1's l2: 0.52",
+         "best_trainings_l2=0.3@15 best_valid_1s_l2=0.52@15"},
+        {"[16]\ttraining's l2: 0.1\tvalid_1's l2: 0.6", "trainings_l2=0.1@16 valid_1s_l2=0.6@16"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
@@ -291,6 +298,19 @@ LAB_TEST(units_are_kept) {
         {"{\"loss\": 2, \"train/tps\": 10}", "loss=2@2 train/tps=10tokens/s@2"},
         {NULL},
         {"{\"tps\": 10, \"connections\": 5}", "tps=10 connections=5"},
+        {NULL},
+        /* a bar that gets slower than an iteration per second */
+        {" 10%|#| 1/10 [00:01<00:01, 2.00it/s, loss=2]",
+         "iterations_per_s=2iterations/s@1 loss=2@1"},
+        {" 20%|#| 2/10 [00:01<00:01, 1.60s/it, loss=2]",
+         "iterations_per_s=0.625iterations/s@2 loss=2@2"},
+        {NULL},
+        {"step 1 loss 3 time 1.6 s/it", "loss=3@1 time=1600ms@1"},
+        {NULL},
+        /* Hugging Face: a bar of an evaluation in between */
+        {" 10%|#| 10/100 [00:05<00:45, 2.00it/s]", "iterations_per_s=2iterations/s@10"},
+        {" 40%|#| 2/5 [00:00<00:00, 9.00it/s]", ""},
+        {" 11%|#| 11/100 [00:05<00:45, 2.10it/s]", "iterations_per_s=2.1iterations/s@11"},
         {NULL},
         {"step=10 MemAllocated=2.1GB max_mem: 5000M", "memallocated=2.1GB@10 max_mem=5000M@10"},
         {"step=11 MemAllocated=2100MB max_mem: 5G", "memallocated=2.1GB@11 max_mem=5120M@11"},
