@@ -219,7 +219,8 @@ static bool count(const struct command_form *form, const double *numbers,
         }
     for (int i = 0; i < form->count && !stepped; i++) {
         const struct command_field *field = &form->fields[i];
-        double value = numbers[field->number], of = total_of(field, numbers);
+        double value = *field->unit ? numbers[field->number] : number_of(field, numbers), /* "2k" */
+            of = total_of(field, numbers);
         if (!(field->kind & (COMMAND_IS_STEP | COMMAND_IS_PART)) ||
             (form->global && !(field->kind & COMMAND_IS_GLOBAL)) ||
             (field->kind & COMMAND_IS_WHOLE && !is_whole(value)) ||

@@ -167,6 +167,7 @@ static const struct word *const words[26] = {
                         W("restored", RESTORED),
                         W("restoring", RESTORED),
                         W("reloaded", RESTORED),
+                        W("reloading", RESTORED),
                         W("resumed", RESTORED),
                         W("resuming", RESTORED),
                         {NULL}},

@@ -255,8 +255,14 @@ static void look_at_pair(const struct command_line *line, const struct command_i
 static void finish(struct command_draft *draft, const struct command_line *line) {
     struct command_form *form = &draft->form;
     unsigned all = 0;
-    bool rate = false;
+    bool rate = false, bar = false, samples = false;
+    for (int t = 0; t < line->count && !bar; t++)
+        bar = command_line_is_share(line, t);
+    for (int i = 0; i < form->count; i++)
+        samples |= bar && lab_str_equal(form->fields[i].name, "samples_per_s");
     for (int i = 0; i < form->count; i++) {
+        if (samples && form->fields[i].kind == COMMAND_IS_STEP && form->fields[i].of >= 0)
+            form->fields[i].kind = COMMAND_IS_PART; /* "50/1000 [00:01<00:19, 980img/s]" */
         all |= form->fields[i].kind;
         rate |= lab_str_equal(form->fields[i].name, "iterations_per_s") ||
                 lab_str_equal(form->fields[i].name, "iteration_time");

@@ -36,8 +36,10 @@ const char *command_line_head(const struct command_line *line, int t) {
         command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";
     for (; end < t + HEAD_WORDS; end++) {
-        bool counted =
-            command_line_is(line, end, COMMAND_NUMBER) && last & (COMMAND_STEP | COMMAND_EPOCH);
+        bool counted = command_line_is(line, end, COMMAND_NUMBER) &&
+                       (last & (COMMAND_STEP | COMMAND_EPOCH) ||
+                        (last & COMMAND_OUTSIDE && all & COMMAND_EVALUATION &&
+                         command_line_is(line, end + 1, COMMAND_WORD))); /* "on 100 samples:" */
         if (!command_line_is(line, end, COMMAND_WORD) && !counted)
             break;
         last = counted ? 0 : command_line_meaning(line, end);
@@ -80,10 +82,12 @@ void command_line_recall(const struct command_line *line, int t, struct command_
         recall->word = 0;
     if (!word)
         return;
+    /* "New best! loss 2.1", "Reloading best weights (val loss 2.6)" */
+    if (word & COMMAND_BEST &&
+        (command_line_mark(line, t + 1) == '!' || recall->word & COMMAND_RESTORED))
+        recall->names = "best_";
     recall->word = recall->word & COMMAND_BEST ? recall->word : word;
     recall->numbered = false;
-    if (word & COMMAND_BEST && command_line_mark(line, t + 1) == '!') /* "New best! loss 2.1" */
-        recall->names = "best_";
 }
 
 /* "Epoch 9 | best epoch 5 | loss 2" recalls no loss, nor does "Epoch 9, loss 2, best epoch 5". */

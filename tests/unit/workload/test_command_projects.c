@@ -277,6 +277,9 @@ LAB_TEST(evaluations_are_kept_apart) {
         {"{\"step\": 200, \"loss\": 2.5, \"split\": \"val\"}", "val_loss=2.5@200"},
         {"{\"mode\": \"test\", \"step\": 200, \"test_loss\": 2.5}", "test_loss=2.5@200"},
         {"New best! val_loss 2.1 < 3.1", "best_val_loss=2.1@200"},
+        {"Reloading best weights (val loss 2.6)", "best_val_loss=2.6@200"},
+        {"Evaluation on 1000 samples: loss 2.6, accuracy 0.5", "eval_loss=2.6@200 "
+                                                               "eval_accuracy=0.5@200"},
         /* what a file is called was said before */
         {"Restoring states from the path at /x/ck/epoch=1-step=200-val_loss=0.51.ckpt", ""},
         {"model saved to out/loss=2.40/model.pt", ""},
@@ -306,6 +309,12 @@ LAB_TEST(units_are_kept) {
          "iterations_per_s=0.625iterations/s@2 loss=2@2"},
         {NULL},
         {"step 1 loss 3 time 1.6 s/it", "loss=3@1 time=1600ms@1"},
+        {NULL},
+        {"step 1.5k loss 2.5", "loss=2.5@1500"},
+        {NULL},
+        /* samples are no steps */
+        {"Epoch 1/2: 5%|#| 50/1000 [00:00<00:01, 980img/s, loss=2.9]",
+         "samples_per_s=980samples/s@e0.05 loss=2.9@e0.05 epoch=0.05@e0.05"},
         {NULL},
         /* Hugging Face: a bar of an evaluation in between */
         {" 10%|#| 10/100 [00:05<00:45, 2.00it/s]", "iterations_per_s=2iterations/s@10"},
