@@ -20,7 +20,8 @@
     ROW(PROGRAM_KILLED, "program_killed",                                                          \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows.", NULL)   \
     ROW(PROGRAM_FAILED, "program_failed",                                                          \
-        "The end of its logs/<run>{rank}.stderr, or of .stdout if that is empty, says why.", NULL) \
+        "Its logs/<run>{rank}.stderr and logs/<run>{rank}.stdout say why, mostly at their ends.",  \
+        NULL)                                                                                      \
     ROW(WORKER_KILLED, "worker_killed",                                                            \
         "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` shows. It "      \
         "takes less with {less}.",                                                                 \

@@ -16,9 +16,5 @@ struct lab_reported_metric {
     bool by_epoch; /* the step counts epochs; isn't sent to the runner */
 };
 
-/* "tokens_per_s", "train/tokens_per_second", "tok/s": such a value is its program's rate; not
- * "eval_tokens_per_second". */
-bool lab_reported_counts_tokens(const char *name, const char *unit);
-
 /* How a run's warning begins that none was read; what to do follows, and is never cut off. */
 #define LAB_NO_METRIC "no metric was read"

@@ -255,8 +255,8 @@ LAB_TEST(a_hint_is_given_once) {
     char *text = text_of(&f, narrow);
     assert_contains(text, "  Failed: gpu0_numa0_a: the program says no\n"
                           "  Failed: gpu0_numa0_b: the program says never\n"
-                          "    → The end of its logs/<run>.stderr, or of .stdout if that is empty, "
-                          "says\n      why.\n");
+                          "    → Its logs/<run>.stderr and logs/<run>.stdout say why, mostly at "
+                          "their ends.\n");
     lab_mem_free(text);
     fixture_release(&f);
 }
@@ -270,8 +270,8 @@ LAB_TEST(all_failed_alike_is_said_once) {
     char *text = text_of(&f, narrow);
     assert_contains(text, "mine: none of 3 runs succeeded, 3 failed\n");
     assert_contains(text, "  Failed: all 3 runs: the program ended with status 3\n"
-                          "    → The end of its logs/<run>.stderr, or of .stdout if that is empty, "
-                          "says\n      why.\n");
+                          "    → Its logs/<run>.stderr and logs/<run>.stdout say why, mostly at "
+                          "their ends.\n");
     assert_contains(text, "tries the 3 failed runs again, in the same folder\n");
     assert_null(strstr(text, "±"));
     lab_mem_free(text);
