@@ -137,6 +137,7 @@ static void add_tags(const struct lab_track_run *run, struct lab_str *out) {
 }
 
 static void mlflow_begin(const struct lab_track_run *run, struct lab_track_out *out) {
+    LAB_AUTO(arena, arena);
     struct lab_str *text = &out->bytes;
     const char *user = getenv("USER");
     add_tag(text, "mlflow.source.name", run->notes);
@@ -145,10 +146,10 @@ static void mlflow_begin(const struct lab_track_run *run, struct lab_track_out *
         add_tag(text, "mlflow.user", user);
     add_tag(text, "group", run->group);
     if (*run->host)
-        add_tag(text, "host", run->host);
+        add_tag(text, lab_track_label(run, "host", &arena), run->host);
     add_tags(run, text);
     for (int i = 0; i < run->config->count; i++)
-        add_param(text, run->config->keys[i], run->config->items[i]);
+        add_param(text, lab_track_label(run, run->config->keys[i], &arena), run->config->items[i]);
 }
 
 static void mlflow_row(const struct lab_track_run *run, const struct lab_track_row *row,
@@ -172,42 +173,31 @@ static const struct lab_track_key system_keys[] = {
     {NULL},
 };
 
-/* Steps are milliseconds since the run began: samples have none of the program's. */
-static void mlflow_sample(const struct lab_track_run *run, const struct lab_track_sample *sample,
-                          struct lab_track_out *out) {
+static void mlflow_system_row(const struct lab_track_run *run, const struct lab_track_row *row,
+                              struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
-    struct lab_track_value *values;
-    struct lab_track_row row;
-    int64_t step = (sample->wall_ns - run->start_wall_ns) / LAB_NS_PER_MS;
-    int count = lab_track_sample_values(sample, system_keys, &arena, &values);
-    for (int i = 0; i < count; i++)
-        add_metric(&out->bytes,
-                   lab_arena_printf(&arena, "system/%s%s%s", run->label, *run->label ? "/" : "",
-                                    values[i].key),
-                   values[i].value, sample->wall_ns, step);
-    count = lab_track_sample_row(run, sample, &arena, &row);
-    for (int i = 0; i < count; i++)
-        add_metric(&out->bytes, row.values[i].key, row.values[i].value, sample->wall_ns, step);
+    for (int i = 0; i < row->count; i++)
+        add_metric(
+            &out->bytes,
+            lab_arena_printf(&arena, "system/%s", lab_track_label(run, row->values[i].key, &arena)),
+            row->values[i].value, row->wall_ns, llround(row->step));
 }
 
 static void mlflow_end(const struct lab_track_run *run, const struct lab_track_end *end,
                        struct lab_track_out *out) {
+    LAB_AUTO(arena, arena);
+    struct lab_track_row row;
     struct lab_str *text = &out->bytes;
-    for (int i = 0; i < end->summary->count; i++) {
-        LAB_AUTO(str, key);
-        double value = lab_value_as_number(end->summary->items[i]);
-        lab_str_printf(&key, "result/%s", end->summary->keys[i]);
-        if (!isnan(value))
-            add_metric(text, key.text, value, end->wall_ns, 0);
-    }
-    add_metric(text, "result/exit_code", end->exit_code, end->wall_ns, 0);
+    lab_track_end_row(run, end, &arena, &row);
+    for (int i = 0; i < row.count; i++)
+        add_metric(text, row.values[i].key, row.values[i].value, end->wall_ns, 0);
     if (*end->text)
-        add_tag(text, "mlflow.note.content", end->text);
+        add_tag(text, *run->label ? lab_track_label(run, "verdict", &arena) : "mlflow.note.content",
+                end->text);
     add_tags(run, text);
     for (int i = 0; end->files && end->files[i]; i++)
         lab_str_printf(text, "F%s\n", end->files[i]);
-    lab_str_printf(text, "E\"status\":\"%s\",\"end_time\":%lld\n",
-                   end->exit_code == 0 ? "FINISHED" : "FAILED",
+    lab_str_printf(text, "E%c%lld\n", end->exit_code == 0 ? '+' : '-',
                    (long long)(end->wall_ns / LAB_NS_PER_MS));
 }
 
@@ -249,8 +239,9 @@ static int send_line(struct mlflow_server *server, struct batch *batch, const ch
         const char *text = lab_arena_strndup(&arena, item, length - 1);
         if (flush(server, batch, err) < 0)
             return -1;
-        return *line == LINE_FILE ? mlflow_server_upload(server, text, err)
-                                  : mlflow_server_update(server, text, err);
+        return *line == LINE_FILE
+                   ? mlflow_server_upload(server, text, err)
+                   : mlflow_server_end(server, *text == '-', strtoll(text + 1, NULL, 10), err);
     }
     if (is_full(batch, length) && flush(server, batch, err) < 0)
         return -1;
@@ -302,7 +293,8 @@ const struct lab_tracker lab_tracker_mlflow = {
     .place = mlflow_place,
     .begin = mlflow_begin,
     .row = mlflow_row,
-    .sample = mlflow_sample,
+    .system_row = mlflow_system_row,
+    .system_keys = system_keys,
     .end = mlflow_end,
     .deliver = mlflow_deliver,
 };

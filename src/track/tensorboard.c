@@ -68,7 +68,10 @@ static void add_scalar(struct lab_str *out, const char *tag, double value) {
     lab_proto_close(out, item);
 }
 
-static void add_row(const struct lab_track_row *row, struct lab_str *out) {
+static void tensorboard_row(const struct lab_track_run *run, const struct lab_track_row *row,
+                            struct lab_track_out *to) {
+    struct lab_str *out = &to->bytes;
+    (void)run;
     int64_t step =
         isfinite(row->step) && fabs(row->step) < 0x1p53 ? llround(row->step) : row->number;
     size_t event = open_event(out, row->wall_ns, step);
@@ -190,38 +193,13 @@ static void tensorboard_begin(const struct lab_track_run *run, struct lab_track_
     add_hparams(&out->bytes, run->start_wall_ns, "_hparams_/session_start_info", &content);
 }
 
-static void tensorboard_row(const struct lab_track_run *run, const struct lab_track_row *row,
-                            struct lab_track_out *out) {
-    (void)run;
-    add_row(row, &out->bytes);
-}
-
-/* Steps are milliseconds since the run began: samples have none of the program's. */
-static void tensorboard_sample(const struct lab_track_run *run,
-                               const struct lab_track_sample *sample, struct lab_track_out *out) {
-    LAB_AUTO(arena, arena);
-    struct lab_track_row row;
-    if (lab_track_sample_row(run, sample, &arena, &row) == 0)
-        return;
-    row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
-    add_row(&row, &out->bytes);
-}
-
 static void tensorboard_end(const struct lab_track_run *run, const struct lab_track_end *end,
                             struct lab_track_out *out) {
+    LAB_AUTO(arena, arena);
     LAB_AUTO(str, content);
-    size_t event = open_event(&out->bytes, end->wall_ns, 0);
-    size_t summary = lab_proto_open(&out->bytes, EVENT_SUMMARY);
-    (void)run;
-    for (int i = 0; i < end->summary->count; i++) {
-        LAB_AUTO(str, tag);
-        double value = lab_value_as_number(end->summary->items[i]);
-        lab_str_printf(&tag, "result/%s", end->summary->keys[i]);
-        if (!isnan(value))
-            add_scalar(&out->bytes, tag.text, value);
-    }
-    lab_proto_close(&out->bytes, summary);
-    close_event(&out->bytes, event);
+    struct lab_track_row row;
+    lab_track_end_row(run, end, &arena, &row);
+    tensorboard_row(run, &row, out);
     if (*end->text)
         add_text(&out->bytes, end->wall_ns, "verdict", end->text);
     for (int i = 0; end->files && end->files[i]; i++)
@@ -241,6 +219,5 @@ const struct lab_tracker lab_tracker_tensorboard = {
     .place = tensorboard_place,
     .begin = tensorboard_begin,
     .row = tensorboard_row,
-    .sample = tensorboard_sample,
     .end = tensorboard_end,
 };

@@ -3,7 +3,10 @@
 
 #include "base/json.h"
 
+#include "base/clock.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void lab_track_out_init(struct lab_track_out *out) {
@@ -58,7 +61,10 @@ int lab_tracker_list(const char *names, struct lab_arena *arena,
 const char *lab_tracker_view(const struct lab_tracker *tracker, const char *folder,
                              struct lab_arena *arena) {
     const char *view = tracker->view, *mark = strstr(view, "%s");
-    return mark ? lab_arena_printf(arena, "%.*s%s%s", (int)(mark - view), view, folder, mark + 2)
+    const char *other = tracker->variable ? getenv(tracker->variable) : NULL;
+    LAB_AUTO(str, path);
+    lab_str_add_shell(&path, other && *other ? other : folder);
+    return mark ? lab_arena_printf(arena, "%.*s%s%s", (int)(mark - view), view, path.text, mark + 2)
                 : view;
 }
 
@@ -186,13 +192,37 @@ static const char *find_new_name(const char *list, const char *name, struct lab_
     return NULL;
 }
 
+const char *lab_track_label(const struct lab_track_run *run, const char *name,
+                            struct lab_arena *arena) {
+    return *run->label ? lab_arena_printf(arena, "%s/%s", run->label, name) : name;
+}
+
 const char *lab_track_name(const struct lab_track_run *run, const char *name,
                            struct lab_arena *arena) {
     const char *renamed = *run->renamed ? find_new_name(run->renamed, name, arena) : NULL;
-    if (!*run->prefix && !*run->label)
-        return renamed ? renamed : name;
-    return lab_arena_printf(arena, "%s%s%s%s", run->prefix, run->label, *run->label ? "/" : "",
-                            renamed ? renamed : name);
+    name = lab_track_label(run, renamed ? renamed : name, arena);
+    return *run->prefix ? lab_arena_printf(arena, "%s%s", run->prefix, name) : name;
+}
+
+static void add_result(struct values *values, const struct lab_track_run *run, const char *key,
+                       double value) {
+    const char *name = lab_arena_printf(values->arena, "result/%s", key);
+    add_value(values, value, lab_track_label(run, name, values->arena));
+}
+
+void lab_track_end_row(const struct lab_track_run *run, const struct lab_track_end *end,
+                       struct lab_arena *arena, struct lab_track_row *ret_row) {
+    const struct lab_value *summary = end->summary;
+    struct values values = {.arena = arena};
+    values.items = lab_arena_alloc(arena, (size_t)summary->count + 1, sizeof *values.items);
+    for (int i = 0; i < summary->count; i++)
+        if (!lab_str_equal(summary->keys[i], "exit_code"))
+            add_result(&values, run, summary->keys[i], lab_value_as_number(summary->items[i]));
+    add_result(&values, run, "exit_code", end->exit_code);
+    *ret_row = (struct lab_track_row){.number = INT64_MAX,
+                                      .wall_ns = end->wall_ns,
+                                      .values = values.items,
+                                      .count = values.count};
 }
 
 int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track_sample *sample,
@@ -220,11 +250,13 @@ int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track
     add_value(&values, sum_of_all(sample, LAB_METRIC_ENERGY), "gpu_total_energy");
     for (int i = 0; i < values.count; i++)
         values.items[i].key = lab_track_name(run, values.items[i].key, arena);
-    *ret_row = (struct lab_track_row){.number = sample->number,
-                                      .wall_ns = sample->wall_ns,
-                                      .step = (double)NAN,
-                                      .values = values.items,
-                                      .count = values.count};
+    *ret_row = (struct lab_track_row){
+        .number = sample->number,
+        .wall_ns = sample->wall_ns,
+        .step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS),
+        .values = values.items,
+        .count = values.count,
+        .sampled = true};
     return values.count;
 }
 
@@ -239,10 +271,30 @@ int lab_track_sample_values(const struct lab_track_sample *sample, const struct 
     for (const struct lab_track_key *key = keys; key->name; key++) {
         if (key->host)
             add_value(&values, sample->host[key->metric] * key->scale, key->name);
-        for (int i = 0; i < sample->gpu_count && !key->host; i++)
-            add_gpu_value(&values, sample->gpus[i].values[key->metric] * key->scale, key->name,
+        for (int i = 0; i < sample->gpu_count && !key->host; i++) {
+            const double *own = sample->gpus[i].values;
+            double whole = !key->share ? 1 : own[key->whole] > 0 ? own[key->whole] : (double)NAN;
+            add_gpu_value(&values, own[key->metric] * key->scale / whole, key->name,
                           sample->gpus[i].index);
+        }
     }
     *ret_values = values.items;
     return values.count;
+}
+
+void lab_track_add_sample(const struct lab_tracker *tracker, const struct lab_track_run *run,
+                          const struct lab_track_sample *sample, struct lab_track_out *out) {
+    LAB_AUTO(arena, arena);
+    struct lab_track_row row, own;
+    struct lab_track_value *values;
+    int count = lab_track_sample_row(run, sample, &arena, &row);
+    if (tracker->system_row) {
+        own = row;
+        own.count = lab_track_sample_values(sample, tracker->system_keys, &arena, &values);
+        own.values = values;
+        if (own.count)
+            tracker->system_row(run, &own, out);
+    }
+    if (count)
+        tracker->row(run, &row, out);
 }

@@ -51,6 +51,7 @@ struct lab_track_row {
     double step; /* of the program or the iteration; NaN = none */
     const struct lab_track_value *values;
     int count;
+    bool sampled; /* not reported by the program: its step is milliseconds since the run began */
 };
 
 /* The run's GPUs and their host at one time. Values by enum lab_metric_id, in the metric's unit;
@@ -84,9 +85,10 @@ void lab_track_out_release(struct lab_track_out *out);
 
 struct lab_tracker {
     const char *name;
-    const char *summary; /* one line: where the files go */
-    const char *view;    /* the command that shows them; %s = the study's folder */
-    bool by_project;     /* another project is another destination */
+    const char *summary;  /* one line: where the files go */
+    const char *view;     /* the command that shows them; %s = the study's folder */
+    const char *variable; /* of the environment: a folder for the files, unless NULL or unset */
+    bool by_project;      /* another project is another destination */
     /* What else the destination depends on, in the arena; NULL = nothing else. */
     const char *(*destination)(struct lab_arena *arena);
     /* The file of the run, in the arena. Its folder is made unless there is a `destination`. */
@@ -95,8 +97,10 @@ struct lab_tracker {
     void (*begin)(const struct lab_track_run *run, struct lab_track_out *out);
     void (*row)(const struct lab_track_run *run, const struct lab_track_row *row,
                 struct lab_track_out *out);
-    void (*sample)(const struct lab_track_run *run, const struct lab_track_sample *sample,
-                   struct lab_track_out *out);
+    /* A sample under the names of its own panels, which `system_keys` has; NULL = it has none. */
+    void (*system_row)(const struct lab_track_run *run, const struct lab_track_row *row,
+                       struct lab_track_out *out);
+    const struct lab_track_key *system_keys;
     void (*end)(const struct lab_track_run *run, const struct lab_track_end *end,
                 struct lab_track_out *out);
     /*
@@ -117,14 +121,17 @@ const struct lab_tracker *lab_tracker_find(const char *name, struct lab_err *err
 int lab_tracker_list(const char *names, struct lab_arena *arena,
                      const struct lab_tracker *const **ret_trackers, struct lab_err *err);
 
-/* The command that shows what lies in a folder. */
+/* The command that shows what lies in a study's folder, or where its variable says. */
 const char *lab_tracker_view(const struct lab_tracker *tracker, const char *folder,
                              struct lab_arena *arena);
 
 /* --- what trackers share --- */
 
-/* A sample as a row, under names that don't depend on the tracker: gpu_total_memory and
- * gpu_<i>_memory in MiB, gpu_avg_utilization, gpu_load_balance_cv (of utilisation, in %),
+/* A sample: under the tracker's own names, and as a row under names that don't depend on it. */
+void lab_track_add_sample(const struct lab_tracker *tracker, const struct lab_track_run *run,
+                          const struct lab_track_sample *sample, struct lab_track_out *out);
+
+/* That row: gpu_total_memory and gpu_<i>_memory in MiB, gpu_avg_utilization, gpu_load_balance_cv (of utilisation, in %),
  * gpu_total_power, gpu_total_energy, and of each GPU utilization, power, temperature, energy. */
 int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track_sample *sample,
                          struct lab_arena *arena, struct lab_track_row *ret_row);
@@ -133,13 +140,22 @@ int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track
 const char *lab_track_name(const struct lab_track_run *run, const char *name,
                            struct lab_arena *arena);
 
-/* A tracker's own names: of each GPU `gpu`, a format with its index, and of the host; the metric's
- * value times `scale`. Ends with a name of NULL. */
+/* A name with the host's before it, where several write into the run. */
+const char *lab_track_label(const struct lab_track_run *run, const char *name,
+                            struct lab_arena *arena);
+
+/* Numbers of a run's end as a row: result/rate, …, result/exit_code. Its number is behind all. */
+void lab_track_end_row(const struct lab_track_run *run, const struct lab_track_end *end,
+                       struct lab_arena *arena, struct lab_track_row *ret_row);
+
+/* A tracker's own names: of each GPU, a format with its index, and of the host; the metric's
+ * value times `scale`, where `share` over that of `whole`. Ends with a name of NULL. */
 struct lab_track_key {
     const char *name;
     enum lab_metric_id metric;
     double scale;
-    bool host;
+    bool host, share;
+    enum lab_metric_id whole;
 };
 int lab_track_sample_values(const struct lab_track_sample *sample, const struct lab_track_key *keys,
                             struct lab_arena *arena, struct lab_track_value **ret_values);

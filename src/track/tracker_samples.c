@@ -178,7 +178,7 @@ static void write_sample(struct track_feed *feed, struct cursor *cursor, struct 
         sample.gpu_count += is_used(feed, gpu->index, span.start_ns);
         gpu->values[LAB_METRIC_ENERGY] -= cursor->first[i];
     }
-    feed->tracker->sample(feed->about, &sample, &feed->out);
+    lab_track_add_sample(feed->tracker, feed->about, &sample, &feed->out);
     feed->points++;
     feed->at.sample_ns = span.end_ns;
 }

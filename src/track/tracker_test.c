@@ -26,7 +26,7 @@ static void add_sample(const struct lab_tracker *tracker, const struct lab_track
         gpus[i].values[LAB_METRIC_POWER_LIMIT] = 400;
         gpus[i].values[LAB_METRIC_TEMPERATURE] = 40 + 0.2 * step;
     }
-    tracker->sample(run, &sample, out);
+    lab_track_add_sample(tracker, run, &sample, out);
 }
 
 static void add_rows(const struct lab_tracker *tracker, const struct lab_track_run *run,

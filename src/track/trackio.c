@@ -66,13 +66,11 @@ static void open_line(struct lab_str *out, const struct lab_track_run *run, cons
     add_log_id(out, run, kind, number);
 }
 
-static void add_values(struct lab_str *out, const struct lab_track_value *values, int count) {
-    for (int i = 0; i < count; i++) {
-        lab_str_add(out, i ? "," : "");
-        lab_track_add_text(out, values[i].key);
-        lab_str_add(out, ":");
-        lab_track_add_number(out, values[i].value, true);
-    }
+static void add_pair(struct lab_str *out, bool first, const char *key, double value) {
+    lab_str_add(out, first ? "" : ",");
+    lab_track_add_text(out, key);
+    lab_str_add(out, ":");
+    lab_track_add_number(out, value, true);
 }
 
 static void add_map(struct lab_str *out, const struct lab_value *map) {
@@ -96,7 +94,8 @@ static void add_metrics(const struct lab_track_run *run, const struct lab_track_
     lab_str_printf(out, ",\"step\":%lld,\"metrics\":{",
                    isfinite(row->step) && fabs(row->step) < 0x1p53 ? llround(row->step)
                                                                    : (long long)row->number);
-    add_values(out, row->values, row->count);
+    for (int i = 0; i < row->count; i++)
+        add_pair(out, i == 0, row->values[i].key, row->values[i].value);
     lab_str_add(out, "}}\n");
 }
 
@@ -151,42 +150,23 @@ static const struct lab_track_key system_keys[] = {
     {NULL},
 };
 
-static void trackio_sample(const struct lab_track_run *run, const struct lab_track_sample *sample,
-                           struct lab_track_out *out) {
+static void trackio_system_row(const struct lab_track_run *run, const struct lab_track_row *row,
+                               struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
-    struct lab_track_value *values;
-    struct lab_track_row row;
     struct lab_str *text = &out->bytes;
-    int count = lab_track_sample_values(sample, system_keys, &arena, &values);
-    if (count) {
-        open_line(text, run, "system_metric", sample->number, sample->wall_ns);
-        lab_str_add(text, ",\"metrics\":{");
-        for (int i = 0; i < count && *run->label; i++)
-            values[i].key = lab_arena_printf(&arena, "%s/%s", run->label, values[i].key);
-        add_values(text, values, count);
-        lab_str_add(text, "}}\n");
-    }
-    if (lab_track_sample_row(run, sample, &arena, &row) > 0) {
-        row.step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
-        add_metrics(run, &row, text);
-    }
+    open_line(text, run, "system_metric", row->number, row->wall_ns);
+    lab_str_add(text, ",\"metrics\":{");
+    for (int i = 0; i < row->count; i++)
+        add_pair(text, i == 0, lab_track_label(run, row->values[i].key, &arena),
+                 row->values[i].value);
+    lab_str_add(text, "}}\n");
 }
 
 static void trackio_end(const struct lab_track_run *run, const struct lab_track_end *end,
                         struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
-    struct lab_track_value *values =
-        lab_arena_alloc(&arena, (size_t)end->summary->count + 1, sizeof *values);
-    int count = 0;
-    for (int i = 0; i < end->summary->count; i++) {
-        double value = lab_value_as_number(end->summary->items[i]);
-        if (!isnan(value))
-            values[count++] = (struct lab_track_value){
-                lab_arena_printf(&arena, "result/%s", end->summary->keys[i]), value};
-    }
-    values[count++] = (struct lab_track_value){"result/exit_code", end->exit_code};
-    struct lab_track_row row = {
-        .number = INT64_MAX, .wall_ns = end->wall_ns, .step = 0, .values = values, .count = count};
+    struct lab_track_row row;
+    lab_track_end_row(run, end, &arena, &row);
     add_metrics(run, &row, &out->bytes);
 }
 
@@ -208,7 +188,8 @@ const struct lab_tracker lab_tracker_trackio = {
     .place = trackio_place,
     .begin = trackio_begin,
     .row = trackio_row,
-    .sample = trackio_sample,
+    .system_row = trackio_system_row,
+    .system_keys = system_keys,
     .end = trackio_end,
     .deliver = trackio_deliver,
 };

@@ -112,13 +112,16 @@ static double seconds(int64_t ns) {
     return (double)ns / (double)LAB_NS_PER_S;
 }
 
-static void add_history(const struct lab_track_run *run, const struct lab_track_row *row,
-                        struct lab_track_out *out) {
+/* Where several hosts write into a run, history, which has one writer, has none of their samples. */
+static void wandb_row(const struct lab_track_run *run, const struct lab_track_row *row,
+                      struct lab_track_out *out) {
     LAB_AUTO(str, record);
+    if (row->sampled && *run->label)
+        return;
     size_t history = lab_proto_open(&record, RECORD_HISTORY);
     for (int i = 0; i < row->count; i++)
         add_number(&record, HISTORY_ITEM, row->values[i].key, row->values[i].value);
-    if (!isnan(row->step))
+    if (!row->sampled && !isnan(row->step))
         add_number(&record, HISTORY_ITEM, "iteration", row->step);
     add_number(&record, HISTORY_ITEM, "_step", (double)row->number);
     add_number(&record, HISTORY_ITEM, "_timestamp", seconds(row->wall_ns));
@@ -189,11 +192,6 @@ static void wandb_begin(const struct lab_track_run *run, struct lab_track_out *o
     add_record(out, &record);
 }
 
-static void wandb_row(const struct lab_track_run *run, const struct lab_track_row *row,
-                      struct lab_track_out *out) {
-    add_history(run, row, out);
-}
-
 /* What its own sampler writes: the panels of "System" are made of these names. */
 static const struct lab_track_key system_keys[] = {
     {"gpu.%d.gpu", LAB_METRIC_UTILIZATION, 1},
@@ -210,50 +208,29 @@ static const struct lab_track_key system_keys[] = {
     {"gpu.%d.pipeTensorActive", LAB_METRIC_TENSOR_ACTIVE, 1},
     {"gpu.%d.dramActive", LAB_METRIC_DRAM_ACTIVE, 1},
     {"gpu.%d.energyJoules", LAB_METRIC_ENERGY, 1},
+    {"gpu.%d.memoryAllocated", LAB_METRIC_MEMORY_USED, 100, .share = true,
+     .whole = LAB_METRIC_MEMORY_TOTAL},
+    {"gpu.%d.powerPercent", LAB_METRIC_POWER, 100, .share = true, .whole = LAB_METRIC_POWER_LIMIT},
     {"cpu", LAB_METRIC_CPU_UTILIZATION, 1, true},
     {"proc.memory.availableMB", LAB_METRIC_HOST_AVAILABLE, 0x1p-20, true},
     {NULL},
 };
 
-/* As its own sampler does where several hosts write into a run. History has one writer alone. */
-static const char *label(const struct lab_track_run *run, const char *key,
-                         struct lab_arena *arena) {
-    return *run->label ? lab_arena_printf(arena, "%s/l:%s", key, run->label) : key;
-}
-
-/* Power, memory and utilisation are also in percent of what the GPU has. */
-static void add_shares(const struct lab_track_run *run, const struct lab_track_gpu *gpu,
-                       struct lab_str *out) {
-    const double *values = gpu->values;
-    double memory = 100 * values[LAB_METRIC_MEMORY_USED] / values[LAB_METRIC_MEMORY_TOTAL];
-    double power = 100 * values[LAB_METRIC_POWER] / values[LAB_METRIC_POWER_LIMIT];
-    LAB_AUTO(arena, arena);
-    const char *key = lab_arena_printf(&arena, "gpu.%d.memoryAllocated", gpu->index);
-    if (isfinite(memory))
-        add_number(out, STATS_ITEM, label(run, key, &arena), memory);
-    key = lab_arena_printf(&arena, "gpu.%d.powerPercent", gpu->index);
-    if (isfinite(power))
-        add_number(out, STATS_ITEM, label(run, key, &arena), power);
-}
-
-static void wandb_sample(const struct lab_track_run *run, const struct lab_track_sample *sample,
-                         struct lab_track_out *out) {
+/* A label is as its own sampler has it where several hosts write into a run. */
+static void wandb_system_row(const struct lab_track_run *run, const struct lab_track_row *row,
+                             struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
     LAB_AUTO(str, record);
-    struct lab_track_value *values;
-    struct lab_track_row row;
-    int count = lab_track_sample_values(sample, system_keys, &arena, &values);
     size_t stats = lab_proto_open(&record, RECORD_STATS);
-    lab_proto_time(&record, STATS_TIME, sample->wall_ns);
-    for (int i = 0; i < count; i++)
-        add_number(&record, STATS_ITEM, label(run, values[i].key, &arena), values[i].value);
-    for (int i = 0; i < sample->gpu_count; i++)
-        add_shares(run, &sample->gpus[i], &record);
+    lab_proto_time(&record, STATS_TIME, row->wall_ns);
+    for (int i = 0; i < row->count; i++) {
+        const char *key = row->values[i].key;
+        if (*run->label)
+            key = lab_arena_printf(&arena, "%s/l:%s", key, run->label);
+        add_number(&record, STATS_ITEM, key, row->values[i].value);
+    }
     lab_proto_close(&record, stats);
-    if (count)
-        add_record(out, &record);
-    if (!*run->label && lab_track_sample_row(run, sample, &arena, &row) > 0)
-        add_history(run, &row, out);
+    add_record(out, &record);
 }
 
 static void wandb_end(const struct lab_track_run *run, const struct lab_track_end *end,
@@ -290,10 +267,12 @@ const struct lab_tracker lab_tracker_wandb = {
     .name = "wandb",
     .summary = "offline runs in the study's wandb/, or in $WANDB_DIR; 'wandb sync' uploads them",
     .view = "wandb sync %s/wandb/offline-run-*",
+    .variable = "WANDB_DIR",
     .by_project = true,
     .place = wandb_place,
     .begin = wandb_begin,
     .row = wandb_row,
-    .sample = wandb_sample,
+    .system_row = wandb_system_row,
+    .system_keys = system_keys,
     .end = wandb_end,
 };

@@ -17,6 +17,7 @@ struct mlflow_server {
     struct lab_arena *arena;
     const char *uri, *shown; /* without a '/' at its end; without user and password */
     const char *experiment, *run, *artifacts;
+    bool shared, failed; /* several hosts write into the run; one of them has failed */
     struct lab_str body, answer;
 };
 
@@ -211,6 +212,7 @@ static void take_run(struct mlflow_server *server, const struct lab_value *run) 
         return;
     server->run = id;
     server->artifacts = lab_value_get_text(info, "artifact_uri", "");
+    server->failed = lab_str_equal(lab_value_get_text(info, "status", ""), "FAILED");
 }
 
 static int remove_run(struct mlflow_server *server, const char *id, struct lab_err *err) {
@@ -262,22 +264,28 @@ static int make_run(struct mlflow_server *server, const struct lab_track_run *ru
 }
 
 /* Several hosts may make it at once: whoever did so looked before, so that a pause later all see
- * the same runs. They keep one. */
-static int make_shared(struct mlflow_server *server, const struct lab_track_run *run,
-                       struct lab_err *err) {
-    if (make_run(server, run, err) < 0)
-        return -1;
-    const char *own = server->run;
+ * the same runs. They keep one. Who finds one may have found it before another was made. */
+static int join_run(struct mlflow_server *server, const struct lab_track_run *run,
+                    struct lab_err *err) {
+    const char *own = NULL;
+    if (!server->run) {
+        if (make_run(server, run, err) < 0)
+            return -1;
+        own = server->run;
+    }
     lab_clock_sleep(lab_clock_system(), LAB_NS_PER_S);
     if (find_run(server, run, err) < 0)
         return -1;
-    return lab_str_equal(server->run, own) ? 0 : remove_run(server, own, err);
+    return !own || lab_str_equal(server->run, own) ? 0 : remove_run(server, own, err);
 }
 
 int mlflow_server_run(struct mlflow_server *server, const struct lab_track_run *run, bool make,
                       struct lab_err *err) {
+    server->shared = *run->label;
     if (find_experiment(server, run->project, err) < 0 || find_run(server, run, err) < 0)
         return -1;
+    if (make && *run->label)
+        return join_run(server, run, err);
     if (server->run)
         return 0;
     if (!make)
@@ -285,7 +293,7 @@ int mlflow_server_run(struct mlflow_server *server, const struct lab_track_run *
                            "%s has the run no more: remove track/mlflow-*.log of the study to "
                            "send everything again",
                            server->shown);
-    return *run->label ? make_shared(server, run, err) : make_run(server, run, err);
+    return make_run(server, run, err);
 }
 
 /* --- what is logged --- */
@@ -305,11 +313,13 @@ int mlflow_server_log(struct mlflow_server *server, const char *metrics, const c
     return demand(server, "runs/log-batch", &answer, err);
 }
 
-int mlflow_server_update(struct mlflow_server *server, const char *fields, struct lab_err *err) {
+int mlflow_server_end(struct mlflow_server *server, bool failed, int64_t end_ms,
+                      struct lab_err *err) {
     struct lab_value *answer = NULL;
     struct lab_str *body = open_body(server);
     add_field(body, "run_id", server->run);
-    lab_str_printf(body, ",%s}", fields);
+    add_field(body, "status", failed || (server->shared && server->failed) ? "FAILED" : "FINISHED");
+    lab_str_printf(body, ",\"end_time\":%lld}", (long long)end_ms);
     return demand(server, "runs/update", &answer, err);
 }
 

@@ -27,7 +27,8 @@ int mlflow_server_run(struct mlflow_server *server, const struct lab_track_run *
 /* Lists of JSON objects, joined by commas. */
 int mlflow_server_log(struct mlflow_server *server, const char *metrics, const char *params,
                       const char *tags, struct lab_err *err);
-/* `fields`: of runs/update, without the run. */
-int mlflow_server_update(struct mlflow_server *server, const char *fields, struct lab_err *err);
+/* Of a run that several hosts write, the last one's end; it has failed where one of them did. */
+int mlflow_server_end(struct mlflow_server *server, bool failed, int64_t end_ms,
+                      struct lab_err *err);
 /* A file as an artefact; nothing where the server doesn't take them itself. */
 int mlflow_server_upload(struct mlflow_server *server, const char *path, struct lab_err *err);
