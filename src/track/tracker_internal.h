@@ -26,6 +26,7 @@ struct track_journal {
     struct track_position *items; /* by the run's number */
     struct track_position *next;  /* what was about to be delivered; attempt 0 = nothing */
     int count;
+    bool noted;         /* something, since it was opened */
     int64_t changed_ns; /* when it was written last; 0 = it is new */
 };
 
@@ -35,8 +36,10 @@ int track_journal_open(const char *folder, const char *name, int run_count, bool
                        struct lab_arena *arena, struct track_journal *ret_journal, bool *ret_busy,
                        struct lab_err *err);
 void track_journal_close(struct track_journal *journal);
-/* Durable when it returns 0. `about_to`: a batch up to there will be delivered. If a crash follows,
- * the same batch is made again, whatever the study has got since. */
+/* `about_to`: a batch up to there will be delivered, and the note is durable before. If a crash
+ * follows, the same batch is made again, whatever the study has got since. Other notes become
+ * durable with the next such or when the journal is closed: what they note lies with the tracker by
+ * then, and without them it would be sent again, over the same bytes. */
 int track_journal_note(struct track_journal *journal, int64_t run,
                        const struct track_position *position, bool about_to, struct lab_err *err);
 
@@ -62,6 +65,7 @@ struct track_feed {
     struct track_position at;    /* behind what is in `out` */
     struct track_position bound; /* of the batch, since it may be there already; attempt 0 = none */
     struct lab_track_out out;
+    bool more_metrics, more_samples;  /* are stored, or may be */
     int64_t points;                   /* values in `out` */
     int64_t thinned_from, thinned_to; /* values of series that were too long */
 };

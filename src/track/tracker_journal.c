@@ -117,6 +117,8 @@ int track_journal_open(const char *folder, const char *name, int run_count, bool
 }
 
 void track_journal_close(struct track_journal *journal) {
+    if (journal->noted)
+        (void)fdatasync(journal->fd);
     lab_file_close(&journal->fd);
 }
 
@@ -130,9 +132,11 @@ int track_journal_note(struct track_journal *journal, int64_t run,
         (long long)position->metric, (long long)position->sample_ns, (long long)position->ended,
         (long long)position->read, (long long)position->digest, (long long)position->revision);
     lab_failpoint("before-track-note");
-    if (lab_file_write_all(journal->fd, line.text, line.length) < 0 || fdatasync(journal->fd) < 0)
+    if (lab_file_write_all(journal->fd, line.text, line.length) < 0 ||
+        (about_to && fdatasync(journal->fd) < 0))
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "noting what was sent");
     lab_failpoint("after-track-note");
+    journal->noted = true;
     keep(journal, run, position, about_to);
     return 0;
 }

@@ -216,6 +216,7 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
                                     feed->bound.attempt ? feed->bound.read : BATCH, take_metric,
                                     &batch, &feed->at.metric, err) == 0) {
         feed->at.read = read = batch.count;
+        feed->more_metrics = read == BATCH;
         feed->at.digest = (int64_t)batch.digest;
         thin(&batch, feed->max_points, feed);
         write_rows(feed, &batch);

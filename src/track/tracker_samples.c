@@ -224,6 +224,7 @@ static int64_t read_window(struct track_feed *feed, int64_t from_ns, int64_t unt
 int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err) {
     int64_t end_ns = feed->bound.attempt ? feed->bound.sample_ns : feed->until_ns, written = 0;
     int64_t from_ns = feed->at.sample_ns > 0 ? feed->at.sample_ns + 1 : feed->run->start_ns;
+    feed->more_samples = false;
     if (feed->store && feed->run->epoch == 0)
         return 0;
     if (feed->usage && feed->usage->first_ns == INT64_MAX && !feed->ended)
@@ -231,7 +232,8 @@ int64_t track_feed_samples(struct track_feed *feed, struct lab_err *err) {
     while (written == 0 && from_ns <= end_ns) {
         int64_t until_ns = end_ns - from_ns > WINDOW_NS ? from_ns + WINDOW_NS : end_ns;
         written = read_window(feed, from_ns, until_ns, err);
-        if (until_ns == end_ns)
+        feed->more_samples = until_ns < end_ns;
+        if (!feed->more_samples)
             break;
         from_ns = until_ns + 1;
     }

@@ -61,11 +61,12 @@ int track_deliver(const struct lab_tracker *tracker, const struct lab_track_run 
                             : append(place, out, err);
 }
 
-/* What is in the feed, and the journal's line. */
+/* What is in the feed, and the journal's line. The last batch of a run is made again the same
+ * without a note before it: nothing follows that could be part of it. */
 static int deliver(struct track_sender *sender, struct track_feed *feed, const char *place,
                    struct lab_err *err) {
     struct lab_track_out *out = &feed->out;
-    if (sender->tracker->deliver && !feed->bound.attempt &&
+    if (sender->tracker->deliver && !feed->bound.attempt && !feed->at.ended &&
         track_journal_note(&sender->journal, feed->run->number, &feed->at, true, err) < 0)
         return -1;
     if (track_deliver(sender->tracker, feed->about, place, feed->at.batch, out, err) < 0)
@@ -130,15 +131,17 @@ static int feed_run(struct track_sender *sender, struct track_feed *feed, const 
                     struct lab_err *err) {
     LAB_AUTO(arena, arena);
     int64_t metrics, samples;
+    bool last, bound;
     if (feed->at.batch == 0)
         sender->tracker->begin(feed->about, &feed->out);
     do {
+        bound = feed->bound.attempt > 0;
         metrics = track_feed_metrics(feed, err);
         samples = metrics < 0 ? -1 : track_feed_samples(feed, err);
         if (samples < 0)
             return -1;
-        bool last =
-            feed->bound.attempt ? feed->bound.ended : feed->ended && metrics == 0 && samples == 0;
+        last =
+            bound ? feed->bound.ended : feed->ended && !feed->more_metrics && !feed->more_samples;
         if (last) {
             struct lab_track_end end = track_about_end(feed->run, &arena);
             if (feed->at.metric == 0 && track_feed_iterations(feed, err) < 0)
@@ -152,7 +155,7 @@ static int feed_run(struct track_sender *sender, struct track_feed *feed, const 
             return 0;
         if (feed->out.bytes.length && deliver(sender, feed, place, err) < 0)
             return -1;
-    } while (metrics > 0 || samples > 0);
+    } while (!last && (bound || metrics > 0 || samples > 0));
     return 0;
 }
 
