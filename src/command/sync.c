@@ -267,7 +267,7 @@ static void print(const struct lab_command_call *call, const struct pair *pairs,
         {NULL, "Runs sent", .align = LAB_ALIGN_RIGHT},
         {NULL, "Unsent", .align = LAB_ALIGN_RIGHT},
         {NULL, "Points now", .align = LAB_ALIGN_RIGHT},
-        {NULL, "State"},
+        {NULL, "State", .align = LAB_ALIGN_WHOLE},
         {NULL, "Show it", .align = LAB_ALIGN_WHOLE},
     };
     const struct sync_config *config = call->config;

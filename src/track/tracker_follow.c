@@ -76,19 +76,21 @@ static bool wait_for(pid_t pid) {
     return ended != 0;
 }
 
-static int count_unsent(const struct lab_track_follower *follower, struct lab_arena *arena) {
+/* Those that haven't got everything, joined by commas; "" = all have. */
+static const char *find_unsent(const struct lab_track_follower *follower, struct lab_arena *arena) {
     const struct lab_tracker *const *trackers;
     struct lab_track_request look = {.look = true};
-    int unsent = 0;
+    const char *names = "";
     lab_track_request_complete(&look);
     if (lab_tracker_list(follower->trackers, arena, &trackers, NULL) < 0)
-        return 0;
+        return names;
     for (int i = 0; trackers[i]; i++) {
         struct lab_track_sent sent;
-        bool failed = lab_track_send(follower->folder, trackers[i], &look, arena, &sent, NULL) < 0;
-        unsent += failed ? 1 : sent.unsent;
+        if (lab_track_send(follower->folder, trackers[i], &look, arena, &sent, NULL) < 0 ||
+            sent.unsent)
+            names = lab_arena_printf(arena, "%s%s%s", names, *names ? "," : "", trackers[i]->name);
     }
-    return unsent;
+    return names;
 }
 
 /* The first line of its messages: what went wrong. */
@@ -114,9 +116,10 @@ const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab
                                 "still sending to %s; what is left: gpulab sync %s --to %s "
                                 "--dry-run",
                                 follower->trackers, path.text, follower->trackers);
-    if (count_unsent(follower, arena) == 0)
+    const char *unsent = find_unsent(follower, arena);
+    if (!*unsent)
         return NULL;
-    return lab_arena_printf(
-        arena, "not all was sent to %s: %s; send the rest: gpulab sync %s --to %s",
-        follower->trackers, read_reason(follower->folder, arena), path.text, follower->trackers);
+    return lab_arena_printf(arena,
+                            "not all was sent to %s: %s; send the rest: gpulab sync %s --to %s",
+                            unsent, read_reason(follower->folder, arena), path.text, unsent);
 }

@@ -35,10 +35,9 @@ int64_t track_feed_wall(const struct track_feed *feed, int64_t time_ns) {
 static int make_above(const char *place, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     const char *refused, *slash = strrchr(place, '/');
-    if (lab_file_make_folders(lab_arena_strndup(&arena, place, (size_t)(slash - place)), 0777,
-                              &arena, &refused) < 0)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "making %s", refused);
-    return 0;
+    int reason = lab_file_make_folders(lab_arena_strndup(&arena, place, (size_t)(slash - place)),
+                                       0777, &arena, &refused);
+    return reason ? lab_err_set_errno(err, LAB_ERR_SYSTEM, reason, "making %s", refused) : 0;
 }
 
 static int append(const char *place, const struct lab_track_out *out, struct lab_err *err) {
