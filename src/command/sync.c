@@ -19,6 +19,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#define BUDGET_NS (10 * LAB_NS_PER_MS) /* of a look at a study that runs */
+
 struct sync_config {
     const char *to, *project, *run_name, *folder, *prefix, *renamed, *gpus;
     bool watch, dry_run;
@@ -161,7 +163,8 @@ static void look(const struct lab_command_call *call, struct pair *pair) {
                                         .renamed = config->renamed,
                                         .all_gpus = lab_str_equal(config->gpus, "all"),
                                         .max_points = config->max_points,
-                                        .look = config->dry_run};
+                                        .look = config->dry_run,
+                                        .budget_ns = config->watch ? BUDGET_NS : 0};
     struct lab_err problem = LAB_ERR_INIT;
     lab_track_request_complete(&request);
     if (lab_track_send(pair->folder, pair->tracker, &request, call->arena, &pair->sent, &problem) <
@@ -194,13 +197,22 @@ static void wait_for_more(const struct pair *pairs, int count, int64_t cost_ns, 
         lab_clock_sleep(clock, 100 * LAB_NS_PER_MS);
 }
 
+/* What has just begun is left alone for a while: a study of short runs may end meanwhile. */
+static void begin_watch(struct pair *pairs, int count, double interval_s) {
+    bool running = false;
+    lab_stop_watch(NULL, NULL);
+    setpriority(PRIO_PROCESS, 0, 19);
+    for (int i = 0; i < count; i++)
+        running |= pairs[i].sent.running = lab_track_is_running(pairs[i].folder);
+    if (running)
+        wait_for_more(pairs, count, 0, interval_s);
+}
+
 static void send(const struct lab_command_call *call, struct pair *pairs, int count) {
     const struct sync_config *config = call->config;
     bool more = true;
-    if (config->watch) {
-        lab_stop_watch(NULL, NULL);
-        setpriority(PRIO_PROCESS, 0, 19);
-    }
+    if (config->watch && !config->dry_run)
+        begin_watch(pairs, count, config->interval_s);
     while (more) {
         int64_t began_ns = lab_clock_thread_ns();
         more = false;

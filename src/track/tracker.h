@@ -131,8 +131,9 @@ const char *lab_tracker_view(const struct lab_tracker *tracker, const char *fold
 void lab_track_add_sample(const struct lab_tracker *tracker, const struct lab_track_run *run,
                           const struct lab_track_sample *sample, struct lab_track_out *out);
 
-/* That row: gpu_total_memory and gpu_<i>_memory in MiB, gpu_avg_utilization, gpu_load_balance_cv (of utilisation, in %),
- * gpu_total_power, gpu_total_energy, and of each GPU utilization, power, temperature, energy. */
+/* That row: gpu_total_memory and gpu_<i>_memory in MiB, gpu_avg_utilization,
+ * gpu_load_balance_cv (of utilisation, in %), gpu_total_power, gpu_total_energy, and of each GPU
+ * utilization, power, temperature, energy. */
 int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track_sample *sample,
                          struct lab_arena *arena, struct lab_track_row *ret_row);
 

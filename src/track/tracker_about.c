@@ -97,13 +97,14 @@ static const char *const *tags_of(const struct lab_study_file *file, const struc
     return tags;
 }
 
-static const char *host_of(const struct lab_study_file *file, struct lab_arena *arena) {
+const char *track_about_host(const struct lab_study_file *file, struct lab_arena *arena) {
     struct lab_value *machine = lab_result_json(file->study.machine, arena);
     return lab_arena_strdup(arena, lab_value_get_text(machine, "host", ""));
 }
 
 struct lab_track_run track_about_run(const struct lab_study_file *file, const struct lab_run *run,
-                                     const char *project, struct lab_arena *arena) {
+                                     const char *project, const char *host,
+                                     struct lab_arena *arena) {
     const char *path = real_folder(file, arena);
     uint64_t hash = lab_hash_text(LAB_HASH_START, project);
     hash = lab_hash_bytes(hash, &file->study.created_wall_ns, sizeof file->study.created_wall_ns);
@@ -116,7 +117,7 @@ struct lab_track_run track_about_run(const struct lab_study_file *file, const st
         .point = lab_study_file_point(run, arena),
         .name = run->id,
         .id = lab_arena_printf(arena, "%016llx", (unsigned long long)hash),
-        .host = host_of(file, arena),
+        .host = host,
         .notes = lab_arena_printf(arena, "gpulab run %s", file->study.option),
         .tags = tags_of(file, run, arena),
         .config = config_of(file, run, arena),

@@ -6,37 +6,44 @@
 #include "base/file/own.h"
 #include "base/str.h"
 #include "base/subprocess.h"
+#include "base/tty/fork.h"
 #include "track/tracker_send.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LOG_MOST (1 << 20)
 #define WAIT_NS  (10 * LAB_NS_PER_S)
-#define LOOK_NS  (20 * LAB_NS_PER_MS)
 
 static const char *log_path(const char *path, struct lab_arena *arena) {
     return lab_arena_printf(arena, "%s/track/sync.log", lab_track_home(path, arena));
 }
 
-static int spawn(const char *folder, const char *trackers, int log, pid_t *ret_pid,
-                 struct lab_arena *arena) {
-    const char *const argv[] = {"gpulab", "sync",    folder,    "--to",
-                                trackers, "--watch", "--quiet", NULL};
+static int spawn(struct lab_track_follower *follower, int log, struct lab_arena *arena) {
+    const char *const argv[] = {"gpulab",           "sync",    follower->folder, "--to",
+                                follower->trackers, "--watch", "--quiet",        NULL};
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return errno;
     lab_subprocess_attributes(&attributes, POSIX_SPAWN_SETPGROUP); /* not ended by our Ctrl-C */
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    /* its stdin, which it doesn't read: whoever has the other end sees when it is closed */
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
-    int failure = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, (char *const *)argv,
-                              (char *const *)lab_subprocess_environment(NULL, arena));
+    int failure = lab_fork_spawn(&follower->pid, "/proc/self/exe", &actions, &attributes, argv,
+                                 lab_subprocess_environment(NULL, arena));
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
+    lab_file_close(&ends[1]);
+    if (failure)
+        lab_file_close(&ends[0]);
+    follower->end = ends[0];
     return failure;
 }
 
@@ -56,24 +63,19 @@ int lab_track_follow(const char *folder, const char *trackers,
     LAB_AUTO_CLOSE int log = lab_own_open(log_path(folder, &arena), LAB_OWN_CHANGE, err);
     if (log < 0)
         return -1;
-    int failure =
-        ftruncate(log, 0) < 0 ? errno : spawn(folder, trackers, log, &ret_follower->pid, &arena);
-    if (failure) {
-        ret_follower->pid = 0;
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, failure, "sending to %s", trackers);
-    }
-    return 0;
+    int failure = ftruncate(log, 0) < 0 ? errno : spawn(ret_follower, log, &arena);
+    return failure ? lab_err_set_errno(err, LAB_ERR_SYSTEM, failure, "sending to %s", trackers) : 0;
 }
 
-/* Whether it has ended; the runner, who adopts orphans, may have reaped it. */
-static bool wait_for(pid_t pid) {
+/* Whether it has ended. */
+static bool wait_for(const struct lab_track_follower *follower) {
     const struct lab_clock *clock = lab_clock_system();
-    int64_t end_ns = lab_clock_now(clock) + WAIT_NS;
-    int status;
-    pid_t ended;
-    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && lab_clock_now(clock) < end_ns)
-        lab_clock_sleep(clock, LOOK_NS);
-    return ended != 0;
+    struct pollfd watched = {.fd = follower->end};
+    for (int64_t end_ns = lab_clock_now(clock) + WAIT_NS, now_ns;
+         (now_ns = lab_clock_now(clock)) < end_ns;)
+        if (poll(&watched, 1, (int)((end_ns - now_ns) / LAB_NS_PER_MS) + 1) > 0)
+            return true;
+    return false;
 }
 
 /* Those that haven't got everything, joined by commas; "" = all have. */
@@ -108,7 +110,8 @@ const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab
     LAB_AUTO(str, path);
     if (follower->pid == 0)
         return NULL;
-    bool ended = wait_for(follower->pid);
+    bool ended = wait_for(follower);
+    lab_file_close(&follower->end);
     follower->pid = 0;
     lab_str_add_shell(&path, follower->folder);
     if (!ended)

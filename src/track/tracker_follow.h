@@ -1,7 +1,9 @@
 /*
  * tracker_follow.h: a study is sent while it runs, by a process of its own: `gpulab sync --watch`,
  * at the lowest priority. It reads what the runner has stored and shares nothing else with it. So
- * whatever a tracker does, hang, fail or crash, the study neither waits nor fails.
+ * whatever a tracker does, hang, fail or crash, the study neither waits nor fails. It isn't a child
+ * of this process: a runner with a child besides its worker reads the whole process tree at each
+ * run's end.
  */
 #pragma once
 
@@ -12,6 +14,7 @@
 
 struct lab_track_follower {
     pid_t pid; /* 0 = there is none */
+    int end;   /* a pipe that it holds as long as it lives */
     const char *folder, *trackers;
 };
 

@@ -89,7 +89,8 @@ struct track_sender {
     const struct track_usage *usage;
     bool compare; /* what is stored with what was sent: the store is the newer */
     struct track_journal journal;
-    int64_t now_ns; /* before the runs were read: one that ran then had all samples until then */
+    const char *host; /* on which the study ran */
+    int64_t now_ns;   /* before the runs were read: one that ran then had all samples until then */
     struct lab_track_sent *sent;
     struct lab_arena *arena; /* of what is in `sent` */
 };

@@ -203,17 +203,26 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
 /* The first failure ends it: the disk is full, the folder isn't ours. What is behind it counts. */
 static int send_runs(struct track_sender *sender, struct lab_study_file *file,
                      struct lab_err *err) {
+    int64_t budget_ns = sender->sent->running ? sender->request->budget_ns : 0;
+    int64_t began_ns = lab_clock_thread_ns();
     int result = 0;
     for (int i = 0; i < file->run_count; i++) {
         LAB_AUTO(arena, arena);
         const struct lab_run *run = &file->runs[i];
         if (run->attempts == 0)
             continue;
-        if (result < 0) {
-            sender->sent->unsent += !sender->journal.items[run->number].ended;
+        const struct track_position *at = &sender->journal.items[run->number];
+        bool spent = budget_ns && lab_clock_thread_ns() - began_ns > budget_ns;
+        if (result < 0 || spent) {
+            sender->sent->unsent += !at->ended;
             continue;
         }
-        struct lab_track_run about = track_about_run(file, run, sender->sent->project, &arena);
+        if (at->ended && at->attempt == run->attempts && !sender->compare) {
+            sender->sent->runs++;
+            continue;
+        }
+        struct lab_track_run about =
+            track_about_run(file, run, sender->sent->project, sender->host, &arena);
         track_about_override(&about, sender->request, &arena);
         result = track_send_run(sender, run, &about, err);
     }
@@ -257,6 +266,7 @@ static int send_study(struct track_sender *sender, struct lab_study_file *file,
     struct stat info;
     const char *path = lab_arena_printf(arena, "%s/study.db", file->folder);
     sender->arena = arena;
+    sender->host = track_about_host(file, arena);
     sender->compare =
         !sender->sent->running && stat(path, &info) == 0 &&
         info.st_mtim.tv_sec * LAB_NS_PER_S + info.st_mtim.tv_nsec > sender->journal.changed_ns;

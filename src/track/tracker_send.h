@@ -17,6 +17,8 @@ struct lab_track_request {
     bool all_gpus;                /* not the run's alone */
     int64_t max_points; /* of one metric in a batch; more are thinned. 0 = LAB_TRACK_POINTS */
     bool look;          /* sends nothing, counts alone */
+    int64_t budget_ns;  /* CPU time after which it leaves the rest for later while a study runs;
+                         * 0 = it leaves nothing */
 };
 
 #define LAB_TRACK_POINTS 50000

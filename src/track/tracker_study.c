@@ -124,7 +124,8 @@ static int deliver_study(struct track_sender *sender, struct lab_study_file *fil
         end.wall_ns = ended_ns > end.wall_ns ? ended_ns : end.wall_ns;
     }
     add_points(file, summary, &text, &arena);
-    struct lab_track_run about = track_about_run(file, &whole, sender->sent->project, &arena);
+    struct lab_track_run about =
+        track_about_run(file, &whole, sender->sent->project, sender->host, &arena);
     const char *folder = about.folder;
     track_about_override(&about, sender->request, &arena);
     about.tags = add_claims(file, summary, &text, &arena);

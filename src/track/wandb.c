@@ -112,7 +112,7 @@ static double seconds(int64_t ns) {
     return (double)ns / (double)LAB_NS_PER_S;
 }
 
-/* Where several hosts write into a run, history, which has one writer, has none of their samples. */
+/* Where several hosts write into a run, history has none of their samples: it has one writer. */
 static void wandb_row(const struct lab_track_run *run, const struct lab_track_row *row,
                       struct lab_track_out *out) {
     LAB_AUTO(str, record);

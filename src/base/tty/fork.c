@@ -66,3 +66,34 @@ int lab_fork_wait(struct lab_fork *fork, struct lab_err *err) {
     return lab_err_set(err, LAB_ERR_SYSTEM, "%s",
                        length > 0 ? text : "its process was ended; the same command resumes");
 }
+
+struct spawned {
+    int failure;
+    pid_t pid;
+};
+
+int lab_fork_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
+                   const posix_spawnattr_t *attributes, const char *const *argv,
+                   const char *const *environment) {
+    struct spawned spawned = {.failure = ECHILD};
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return errno;
+    pid_t middle = fork();
+    if (middle == 0) {
+        spawned.failure = posix_spawn(&spawned.pid, path, actions, attributes, (char *const *)argv,
+                                      (char *const *)environment);
+        _exit(write(ends[1], &spawned, sizeof spawned) < 0 ? FAILED : 0);
+    }
+    if (middle < 0)
+        spawned.failure = errno;
+    close(ends[1]);
+    while (middle > 0 && waitpid(middle, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (middle > 0 && read(ends[0], &spawned, sizeof spawned) < (ssize_t)sizeof spawned)
+        spawned.failure = ECHILD;
+    close(ends[0]);
+    if (spawned.failure == 0)
+        *ret_pid = spawned.pid;
+    return spawned.failure;
+}

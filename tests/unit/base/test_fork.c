@@ -3,7 +3,9 @@
 
 #include "test.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int count_up(void *state, struct lab_err *err) {
@@ -32,4 +34,13 @@ LAB_TEST(work_in_another_process_says_how_it_ended) {
     ASSERT_FAILS(lab_fork_wait(&killed, err), LAB_ERR_SYSTEM, "its process was ended");
     assert_int_equal(lab_fork_wait(&one, NULL), 7);
     assert_int_equal(number, 6);
+}
+
+LAB_TEST(a_program_apart_is_no_child) {
+    static const char *const argv[] = {"sleep", "0", NULL}, *const environment[] = {NULL};
+    pid_t pid = 0;
+    assert_int_equal(lab_fork_spawn(&pid, "/nothing", NULL, NULL, argv, environment), ENOENT);
+    assert_int_equal(pid, 0);
+    assert_int_equal(lab_fork_spawn(&pid, "/bin/sleep", NULL, NULL, argv, environment), 0);
+    assert_true(pid > 0 && waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
 }
