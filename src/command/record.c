@@ -48,7 +48,7 @@ static const struct lab_option record_options[] = {
      .choices = process_choices,
      .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
     {"tracker", LAB_OPTION_STRING, offsetof(struct record_config, tracker),
-     .value_name = "TRACKER,...",
+     .value_name = "TRACKER,...", .suggestions = lab_tracker_names,
      .help = "also send it, while it is recorded: mlflow, tensorboard, trackio, wandb"},
     {"demo", LAB_OPTION_FLAG, offsetof(struct record_config, demo),
      .help = "record a simulated machine with GPUs"},

@@ -32,6 +32,7 @@ static const char *const gpus_choices[] = {"run", "all", NULL};
 
 static const struct lab_option sync_options[] = {
     {"to", LAB_OPTION_STRING, offsetof(struct sync_config, to), .value_name = "TRACKER,...",
+     .suggestions = lab_tracker_names,
      .help =
          "where to: mlflow, tensorboard, trackio, wandb; absent = the study's own key 'tracker'"},
     {"watch", LAB_OPTION_FLAG, offsetof(struct sync_config, watch), .letter = 'w',

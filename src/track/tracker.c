@@ -20,6 +20,8 @@ void lab_track_out_release(struct lab_track_out *out) {
 
 /* --- by name --- */
 
+const char *const lab_tracker_names[] = {"mlflow", "tensorboard", "trackio", "wandb", NULL};
+
 const struct lab_tracker *lab_tracker_find(const char *name, struct lab_err *err) {
     const char *names[32] = {0};
     for (int i = 0; lab_trackers[i]; i++) {

@@ -113,6 +113,7 @@ struct lab_tracker {
 };
 
 extern const struct lab_tracker *const lab_trackers[]; /* NULL-terminated, generated */
+extern const char *const lab_tracker_names[];          /* theirs, for option tables */
 
 /* By name; NULL and an error that names the nearest. */
 const struct lab_tracker *lab_tracker_find(const char *name, struct lab_err *err);

@@ -21,6 +21,7 @@ LAB_TEST(trackers_are_named_in_lists) {
                 "there are mlflow, tensorboard, trackio and wandb");
     for (int i = 0; lab_trackers[i]; i++) {
         const struct lab_tracker *tracker = lab_trackers[i];
+        assert_string_equal(tracker->name, lab_tracker_names[i]);
         assert_true(tracker->summary && tracker->view && tracker->place && tracker->begin &&
                     tracker->row && !tracker->system_row == !tracker->system_keys && tracker->end);
     }
