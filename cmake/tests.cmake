@@ -172,12 +172,7 @@ foreach(script ${program_tests})
                          ENVIRONMENT "${test_environment};GPULAB_LOCK_DIR=${CMAKE_BINARY_DIR}/locks/${name}")
 endforeach()
 
-# one build/portable, one build/mlflow for all of them
-foreach(name mlflow mlflow_kills)
-    if(TEST program_${name})
-        set_tests_properties(program_${name} PROPERTIES RESOURCE_LOCK mlflow)
-    endif()
-endforeach()
+# one build/portable for both
 foreach(name portable_needs dist)
     if(TEST program_${name})
         set_tests_properties(program_${name} PROPERTIES RESOURCE_LOCK portable)

@@ -1,24 +1,11 @@
 #!/usr/bin/env bash
 # Studies sent to a real MLflow server, read back by MLflow's own client: every value is there, once,
-# whatever killed the sender; and what becomes of servers that refuse, are busy, break or hang. The
-# packages are installed once, into build/mlflow. KILLS: how many (mlflow_kills.sh has 50).
+# whatever killed the sender; and what becomes of servers that refuse, are busy, break or hang.
+# KILLS: how many (mlflow_kills.sh has 50).
 # label: build
-# shellcheck source=tests/program/lib.bash
-. "$(dirname "$0")/lib.bash"
-packages=$source_dir/build/mlflow
-if [ ! -e "$packages/whole" ]; then
-    rm -rf "$packages"
-    if ! python3 -m pip install -q --disable-pip-version-check --only-binary=:all: --no-compile --target "$packages" \
-        mlflow-skinny sqlalchemy alembic flask flask-cors >"$work/pip" 2>&1; then
-        echo "SKIP: MLflow can't be installed: $(tail -1 "$work/pip")"
-        exit 77
-    fi
-    touch "$packages/whole"
-fi
-cd "$work" || exit 1
-export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work MLFLOW_DISABLE_TELEMETRY=true
-unset "${!MLFLOW_TRACKING_@}" "${!GPULAB_TRACK_@}"
-check=(env "PYTHONPATH=$packages" python3 "$source_dir/tests/program/trackers.py")
+# shellcheck source=tests/program/trackers.bash
+. "$(dirname "$0")/trackers.bash"
+export MLFLOW_DISABLE_TELEMETRY=true
 
 # serve KIND PLACE: sets $ports; ended with the test
 pids=()
@@ -42,13 +29,6 @@ fake=http://127.0.0.1:${ports[0]} tls=https://127.0.0.1:${ports[1]}
 serve real store
 export MLFLOW_TRACKING_URI=http://127.0.0.1:${ports[0]}
 
-# what a program reports, in 8 runs; the second reports values that are no numbers
-cat >train.sh <<'PROGRAM'
-for i in $(seq 60); do echo "{\"step\": $((10 * i)), \"loss\": $(((97 * i + $1) % 61)).$1, \"acc\": 0.$i}"; done
-[ "$1" != 2 ] || printf '{"step": 700, "loss": NaN, "acc": Infinity}\n{"step": 710, "loss": -Infinity}\n'
-PROGRAM
-study=(test_matrix device=cpu:0 '~experiment.matrix.optimizer' 'experiment.command="bash train.sh {seed}"'
-    '+experiment.matrix.seed=[1,2,3,4]' experiment.repeat=2 --no-report -q)
 run run "${study[@]}" output_dir=live tracker=mlflow
 expect_status 0
 folder=$(echo live/test_matrix/*/*)
@@ -85,6 +65,25 @@ run sync "$folder" --to mlflow --project named --run-name same
 expect_status 1
 expect_err "{run}"
 
+# three hosts at once, in one run
+rename_host() {
+    python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1] + ".db")
+d.execute("UPDATE epoch SET host = ?", sys.argv[1:]); d.commit()' "$1"
+}
+if [ -e "$source_dir/build/fake/libnvidia-ml.so.1" ]; then
+    run record --demo -o own.db -- sh -c 'sleep 1; exit 3'
+    run export own.db --format csv
+    cp "$work/out" own.csv
+    hosts=()
+    for host in own other third; do
+        [ "$host" = own ] || { cp own.db "$host.db" && rename_host "$host"; }
+        "$gpulab" sync "$host.db" --to mlflow --run-name shared --project hosts -q &
+        hosts+=($!)
+    done
+    wait "${hosts[@]}" || fail "a host isn't sent"
+    "${check[@]}" own.csv mlflow_hosts || fail "three hosts in one run"
+fi
+
 # bad input: one line, and the study's own exit status; what is left is counted, and sent later
 export MLFLOW_HTTP_REQUEST_MAX_RETRIES=0 MLFLOW_HTTP_REQUEST_TIMEOUT=1
 unsent() {
@@ -94,6 +93,13 @@ unsent() {
 MLFLOW_TRACKING_URI=$fake/hang run run "${study[@]}" output_dir=hung tracker=mlflow
 expect_status 0
 expect_err "not all was sent to mlflow: .*127.0.0.1.*tim.*gpulab sync hung"
+if can_mount; then
+    mounted "$(ldconfig -p | sed -n 's|.*libcurl.* => |mount --bind /dev/null |p')" \
+        run quick_test device=sim:l40s-10 output_dir=alone tracker=mlflow --no-report -q
+    expect_status 0
+    expect_err "not all was sent to mlflow: .*: install libcurl .*gpulab sync alone"
+    [ "$(wc -l <err)" = 1 ] || fail "$what: $(cat err)"
+fi
 while read -r uri message; do
     MLFLOW_TRACKING_URI=$uri run sync "$folder" --to mlflow
     expect_status 1

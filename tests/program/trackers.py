@@ -3,7 +3,9 @@
 trackers.py STUDY TRACKER... [gpus]      a study, with its study.db; mlflow=PROJECT[=BEFORE=PREFIX=LOSS]:
                                          what stands before runs' and metrics' names, what loss is called
 trackers.py HOME recording CSV           a recording, with its export
-trackers.py FOLDER curve                 what `gpulab track-test` writes"""
+trackers.py FOLDER curve                 what `gpulab track-test` writes
+trackers.py . hosts                      recordings of two hosts as one run, and whose GPUs are sent
+trackers.py CSV mlflow_hosts             the same in MLflow, with the recordings' export"""
 import csv
 import collections
 import glob
@@ -52,8 +54,9 @@ def recording(path):
         stats = [r["stats"]["item"].get(f"gpu.{gpu}.powerWatts") for r in records if r["type"] == "stats"]
         stats = [s for s in stats if s is not None]
         expect(len(stats) == len(powers) and all(map(same, stats, powers)), f"GPU {gpu}: wandb differs")
-    totals = [e.value for e in events.Scalars("gpu_total_power")]
-    expect(totals and all(same(t, sum(p), 1e-5) for t, p in zip(totals, zip(*right.values()))), "totals")
+    totals = events.Scalars("gpu_total_power")
+    parts = [{e.step: e.value for e in events.Scalars(f"gpu_{gpu}_power")} for gpu in right]
+    expect(totals and all(same(t.value, sum(part[t.step] for part in parts), 1e-5) for t in totals), "totals")
     expect(records[-3]["exit"]["exit_code"] == 3, "exit code")
 
 
@@ -76,6 +79,21 @@ def hosts():
     expect(all(any(f"{host}/gpu/1/power" in row for row in rows) for host in (own, "other")), "hosts: trackio")
 
 
+def mlflow_hosts():
+    from mlflow import MlflowClient
+    client = MlflowClient()
+    found = client.search_runs([client.get_experiment_by_name("hosts").experiment_id])
+    expect(len(found) == 1 and found[0].info.status == "FAILED", f"hosts: {found}")
+    right = sorted(float(line["power_w"]) for line in csv.DictReader(open(folder))
+                   if (line["kind"], line["index"]) == ("gpu", "1") and line["power_w"])
+    for host in (os.uname().nodename, "other", "third"):
+        expect(found[0].data.params[f"{host}/interval_s"] == "0.1" and f"{host}/result/exit_code" in found[0].data.metrics,
+               f"hosts: {host}'s parameters and result")
+        for key in (f"system/{host}/gpu_1_power_usage_watts", f"{host}/gpu_1_power"):
+            sent = sorted(point.value for point in client.get_metric_history(found[0].info.run_id, key))
+            expect(len(sent) == len(right) and all(map(same, sent, right)), f"hosts: {key}: {len(sent)} of {len(right)}")
+
+
 def curve():
     events = read_events(os.path.dirname(glob.glob("tensorboard/track-test/*")[0]))
     expect(len(events.Scalars("loss")) == 100 and len(events.Scalars("gpu_1_power")) == 10, "tensorboard: curve")
@@ -96,11 +114,12 @@ def finish():
     sys.exit(1 if problems else 0)
 
 
-if wanted[0] in ("recording", "curve", "hosts"):
+if wanted[0] in ("recording", "curve", "hosts", "mlflow_hosts"):
     globals()[wanted[0]](*wanted[1:])
     finish()
 db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)
 runs = dict(db.execute("SELECT number, id FROM run"))
+attempts = dict(db.execute("SELECT id, attempts FROM run"))
 stored = {name: collections.defaultdict(list) for name in runs.values()}
 columns = {row[1] for row in db.execute("PRAGMA table_info(metric)")}
 for number, name, value, step in db.execute(
@@ -128,8 +147,9 @@ def compare(tracker, run, name, found, precision=1e-12):
 
 def tensorboard():
     from tensorboard.plugins.hparams import plugin_data_pb2
+    where = os.environ.get("GPULAB_TRACK_FOLDER", folder)
     for run in stored:
-        events = read_events(f"{folder}/tensorboard/{run}")
+        events = read_events(f"{where}/tensorboard/{run}")
         for name in stored[run]:
             compare("tensorboard", run, name, [(e.step, e.value) for e in events.Scalars(name)], 1e-6)
         expect(same(events.Scalars("result/rate")[0].value, results[run]["rate"], 1e-6), f"{run}: rate")
@@ -144,7 +164,7 @@ def tensorboard():
         if gpus:
             expect("gpu_0_power" in events.Tags()["scalars"], f"{run}: no power")
             expect("gpu_1_power" not in events.Tags()["scalars"], f"{run}: a GPU that isn't its own")
-    whole = read_events(f"{folder}/tensorboard/study")
+    whole = read_events(f"{where}/tensorboard/study")
     for key, value in means().items():
         expect(same(whole.Scalars(f"result/{key}")[0].value, value, 1e-6), f"tensorboard: {key}")
     for path in glob.glob(f"{folder}/report/*.png"):
@@ -188,13 +208,14 @@ def trackio():
     from trackio.sqlite_storage import SQLiteStorage as storage
     fragments.import_inbox_dir()
     names = {run: project for project in storage.get_projects() for run in storage.get_runs(project)}
-    expect(set(stored) <= names.keys(), f"trackio: runs {sorted(names)}")
     for run in stored:
-        rows = storage.get_logs(names[run], run)
+        shown = run if attempts[run] == 1 else f"{run} (attempt {attempts[run]})"
+        expect(shown in names, f"trackio: no {shown} in {sorted(names)}")
+        rows = storage.get_logs(names[shown], shown)
         for name in stored[run]:
             compare("trackio", run, name, [(r["step"], r[name]) for r in rows if name in r])
         expect(same(rows[-1]["result/rate"], results[run]["rate"]), f"trackio {run}: rate")
-        expect(storage.get_run_config(names[run], run)["workload"] == results[run]["workload"], f"trackio {run}: config")
+        expect(storage.get_run_config(names[shown], shown)["workload"] == results[run]["workload"], f"trackio {run}: config")
         if gpus:
             expect(any("gpu/0/power" in r for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
 

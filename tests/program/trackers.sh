@@ -1,32 +1,11 @@
 #!/usr/bin/env bash
 # Studies sent to trackers, read back by the trackers' own code: every value is there, once, whatever
-# killed the sender. The packages are installed once, into build/trackers.
+# killed the sender or the runner. KILLS: how often the latter is (trackers_kills.sh has 50).
 # label: build
-# shellcheck source=tests/program/lib.bash
-. "$(dirname "$0")/lib.bash"
 build_dir=$(realpath "$3")
-packages=$source_dir/build/trackers
-if [ ! -e "$packages/whole" ]; then
-    rm -rf "$packages"
-    pip=(python3 -m pip install -q --disable-pip-version-check --only-binary=:all: --target "$packages")
-    if ! { "${pip[@]}" trackio && "${pip[@]}" --no-deps tensorboard protobuf absl-py wandb; } >"$work/pip" 2>&1; then
-        echo "SKIP: the trackers' packages can't be installed: $(tail -1 "$work/pip")"
-        exit 77
-    fi
-    touch "$packages/whole"
-fi
-cd "$work" || exit 1
-unset WANDB_DIR WANDB_ENTITY HF_HOME "${!GPULAB_TRACK_@}"
-export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TRACKIO_DIR=$work/trackio
-check=(env "PYTHONPATH=$packages" python3 "$source_dir/tests/program/trackers.py")
+# shellcheck source=tests/program/trackers.bash
+. "$(dirname "$0")/trackers.bash"
 
-# what a program reports, in 8 runs; the second reports values that are no numbers
-cat >train.sh <<'PROGRAM'
-for i in $(seq 60); do echo "{\"step\": $((10 * i)), \"loss\": $(((97 * i + $1) % 61)).$1, \"acc\": 0.$i}"; done
-[ "$1" != 2 ] || printf '{"step": 700, "loss": NaN, "acc": Infinity}\n'
-PROGRAM
-study=(test_matrix device=cpu:0 '~experiment.matrix.optimizer' 'experiment.command="bash train.sh {seed}"'
-    '+experiment.matrix.seed=[1,2,3,4]' experiment.repeat=2 --no-report -q)
 run run "${study[@]}" output_dir=live tracker=wandb,tensorboard,trackio
 expect_status 0
 folder=$(echo live/test_matrix/*/*)
@@ -51,8 +30,24 @@ done 2>/dev/null
 "${sync[@]}" || fail "what is left isn't sent"
 "${check[@]}" "$killed" wandb tensorboard trackio || fail "killed: not as it was reported"
 
-# GPUs of the run alone, under each tracker's own names, and a study of 0.1.0
+# the runner killed at random and resumed: each point of a run's last attempt is there once
 unset WANDB_DIR
+sed '$a sleep 0.1' train.sh >slow.sh
+kills=${KILLS:-4} count=0 round=0
+while [ "$count" -lt "$kills" ]; do
+    round=$((round + 1))
+    export TRACKIO_DIR=$work/torn$round/trackio
+    torn=("$gpulab" run "${study[@]/train.sh/slow.sh}" "output_dir=torn$round" "tracker=wandb,tensorboard,trackio")
+    until [ "$count" -ge "$kills" ] || timeout -s KILL "0.$((count * 37 % 80 + 19))" "${torn[@]}"; do
+        count=$((count + 1))
+    done >/dev/null 2>&1
+    "${torn[@]}" >/dev/null 2>&1
+    "$gpulab" sync torn$round/test_matrix/*/* --watch -q || fail "what is left isn't sent"
+    "${check[@]}" "$(echo torn$round/test_matrix/*/*)" wandb tensorboard trackio || fail "torn: not as it was reported"
+done
+TRACKIO_DIR=$work/trackio2
+
+# GPUs of the run alone, under each tracker's own names, and a study of 0.1.0
 run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q
 expect_status 0
 "${check[@]}" "$(echo gpus/quick_test/*/*)" wandb tensorboard trackio gpus || fail "samples of GPUs"
@@ -120,6 +115,22 @@ expect_err "not all was sent to trackio: .*file.*gpulab sync blocked"
 run sync blocked/test_matrix/*/* --dry-run --json
 json 'd["sent"][0]["unsent"] == 8'
 expect_err "not sent yet: .*, .*, .*, …"
+if can_mount; then # folders of one's own that are read-only
+    mkdir closed
+    export WANDB_DIR=$work/closed TRACKIO_DIR=$work/closed GPULAB_TRACK_FOLDER=$work/closed
+    mounted 'mount --bind closed closed; mount -o remount,ro,bind closed' run "${study[@]}" output_dir=later \
+        tracker=wandb,tensorboard,trackio
+    expect_status 0
+    expect_err "not all was sent to wandb,tensorboard,trackio: .*making $work/closed/wandb: Read-only.*gpulab sync later"
+    [ "$(wc -l <err)" = 1 ] || fail "$what: $(cat err)"
+    run sync later/test_matrix/*/* --dry-run --json
+    json '[s["unsent"] for s in d["sent"]] == [8, 8, 8]'
+    run sync later/test_matrix/*/*
+    expect_status 0
+    expect_out "wandb sync $work/closed/wandb/offline-run-\*"
+    "${check[@]}" "$(echo later/test_matrix/*/*)" wandb tensorboard trackio || fail "sent later: not as it was reported"
+    unset WANDB_DIR GPULAB_TRACK_FOLDER
+fi
 printf '3 1 9 9' >>"$folder/track/tensorboard.log" # cut off by a crash
 run sync "$folder" --to tensorboard --json
 json 'd["sent"][0]["runs"] == 8 and d["sent"][0]["points"] == 0'
@@ -131,5 +142,5 @@ run sync blocked/test_matrix/*/* --project '../a/b c👍'
 expect_status 0
 ls -d "$TRACKIO_DIR"/inbox/gpulab-* >/dev/null || fail "nothing is in the inbox"
 run sync blocked/test_matrix/*/* --to tensorboard --max-points 20
-expect_err "964 points sent as 3[0-9][0-9]: the least and the largest"
+expect_err "966 points sent as 3[0-9][0-9]: the least and the largest"
 finish
