@@ -31,8 +31,14 @@ static const struct lab_gpu_health *begin(struct check_run *run, int index,
     return gpu->lost ? NULL : gpu;
 }
 
+/* After an error nobody knows whether the value is fine. */
 static void unknown(struct check_run *run, struct lab_check_finding *finding, const char *what) {
-    check_skip(finding, PRINT("the driver doesn't report %s", what));
+    const char *error =
+        finding->gpu < 0 ? run->health.driver_error : check_gpu(run, finding->gpu)->error;
+    if (error)
+        check_break(finding, error);
+    else
+        check_skip(finding, PRINT("the driver doesn't report %s", what));
 }
 
 /* --- the host --- */
@@ -116,9 +122,31 @@ static void look_balancing(struct check_run *run, int index, int attempt,
 
 /* --- links --- */
 
+/* GPUs that the driver lists as lost, and that none of the devices is. */
+static int lost_before(const struct check_run *run) {
+    int lost = run->no_health || !run->setup->all_devices ? 0 : run->health.gpus_lost;
+    for (int i = 0; lost > 0 && i < run->devices->count; i++)
+        lost -= check_gpu(run, i)->lost != NULL;
+    return lost > 0 ? lost : 0;
+}
+
+/* The last subject is the host, for GPUs without a device. */
+static int count_answers(struct check_run *run, const char **ret_why) {
+    return check_each_gpu(run, ret_why) + (lost_before(run) > 0);
+}
+
 static void look_answers(struct check_run *run, int index, int attempt,
                          struct lab_check_finding *finding) {
     (void)attempt;
+    int count = run->devices->count, lost = lost_before(run);
+    if (index == count) {
+        if (lost)
+            check_fail(finding, PRINT("%d lost", lost), "answers",
+                       PRINT("the driver can't reach %d of %d GPUs", lost, count + lost));
+        else
+            check_pass(finding, "answers", "answers");
+        return;
+    }
     finding->gpu = index;
     finding->subject = check_gpu_name(run, index);
     if (run->no_health)
@@ -126,6 +154,8 @@ static void look_answers(struct check_run *run, int index, int attempt,
     else if (check_gpu(run, index)->lost)
         check_fail(finding, "lost", "answers",
                    PRINT("the driver can't reach it: %s", check_gpu(run, index)->lost));
+    else if (check_gpu(run, index)->error)
+        check_break(finding, check_gpu(run, index)->error);
     else
         check_pass(finding, "answers", "answers");
 }
@@ -235,9 +265,9 @@ static void look_ecc(struct check_run *run, int index, int attempt,
     const struct lab_gpu_health *gpu = begin(run, index, finding);
     if (!gpu)
         return;
-    const char *found = PRINT("%lld uncorrected, %lld corrected", (long long)gpu->ecc_uncorrected,
+    const char *found = PRINT("%lld (%lld corrected)", (long long)gpu->ecc_uncorrected,
                               (long long)gpu->ecc_corrected);
-    const char *wanted = PRINT("0 uncorrected, up to %d corrected", CORRECTED_MOST);
+    const char *wanted = PRINT("0 (≤ %d corrected)", CORRECTED_MOST);
     if (gpu->ecc_uncorrected < 0)
         unknown(run, finding, "memory errors");
     else if (gpu->ecc_uncorrected > 0)
@@ -447,7 +477,7 @@ static void look_node(struct check_run *run, int index, int attempt,
             continue;
         check_fail(finding, PRINT("NUMA node %d", gpu->node),
                    PRINT("NUMA node %d", check_gpu(run, i)->node),
-                   PRINT("on NUMA node %d, while %s on the same switch is on %d", gpu->node,
+                   PRINT("on NUMA node %d, but %s on its switch is on NUMA node %d", gpu->node,
                          check_gpu_name(run, i), check_gpu(run, i)->node));
         return;
     }
@@ -461,7 +491,7 @@ static void look_memory(struct check_run *run, int index, int attempt,
     if (!gpu)
         return;
     double used = (double)gpu->memory_used_bytes;
-    const char *found = PRINT("%.1f GiB used", used / GIB), *wanted = "up to 1.0 GiB used";
+    const char *found = PRINT("%.1f GiB used", used / GIB), *wanted = "≤ 1.0 GiB used";
     if (gpu->memory_used_bytes < 0)
         unknown(run, finding, "used memory");
     else if (gpu->process_count > 0)
@@ -494,7 +524,7 @@ const struct lab_check_test check_facts[] = {
      .help = "a GPU of the PCI bus, or of the fleet's file, can't be used"},
     {"driver", "Driver version", 1, LAB_CHECK_RESET, .count = check_host, .look = look_driver,
      .help = "library and kernel module differ, or the fleet has another version"},
-    {"answers", "Driver reaches the GPU", 1, LAB_CHECK_ISOLATE, .count = check_each_gpu,
+    {"answers", "Driver reaches the GPU", 1, LAB_CHECK_ISOLATE, .count = count_answers,
      .look = look_answers, .help = "the driver has lost the GPU"},
     {"pcie_width", "PCIe width", 1, LAB_CHECK_ISOLATE, .count = check_each_gpu, .look = look_width,
      .help = "the link has fewer lanes than both ends could use"},

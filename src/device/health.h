@@ -33,6 +33,7 @@ struct lab_gpu_health {
     const char *name;    /* of the model: "NVIDIA H200" */
     const char *address; /* "0000:3b:00.0"; "" = unknown */
     const char *lost;    /* why the driver can't reach it; NULL = it answers */
+    const char *error;   /* of a question that failed: its value is unknown; NULL = none did */
     int node;            /* the kernel's number of its NUMA node; -1 = not reported */
     int64_t pcie_generation, pcie_generation_most, pcie_width, pcie_width_most;
     int64_t performance_state; /* 0 = full speed, 8 = idle */
@@ -58,8 +59,9 @@ struct lab_xid { /* an error that the driver wrote to the kernel log since the h
 };
 
 struct lab_health {
-    const char *driver; /* version of the library; NULL = unknown, as the next */
-    const char *module; /* of the kernel module */
+    const char *driver;       /* version of the library; NULL = unknown, as the next */
+    const char *driver_error; /* why; NULL = it isn't reported */
+    const char *module;       /* of the kernel module */
     struct lab_xid *xids;
     int xid_count;
     const char *xids_unknown;    /* why the kernel log can't be read; NULL = it was */
@@ -67,6 +69,7 @@ struct lab_health {
     struct lab_gpu_health *gpus; /* in the order of the devices asked for */
     int gpu_count;
     int gpus_on_bus; /* that the machine has, asked for or not; 0 = some may be hidden from here */
+    int gpus_lost;   /* that the driver lists and can't reach; no device may stand for them */
 };
 
 /*

@@ -24,12 +24,38 @@ struct asked {
     const struct lab_nvml *nvml;
     lab_nvml_device device;
     struct lab_arena *arena;
+    struct lab_gpu_health *health;
 };
+
+/* A failure of the driver or the GPU: not a value that this one doesn't have, or nobody may read. */
+static bool is_error(lab_nvml_result result) {
+    return result == LAB_NVML_UNINITIALIZED || result == LAB_NVML_DRIVER_NOT_LOADED ||
+           result == LAB_NVML_TIMEOUT || result == LAB_NVML_GPU_IS_LOST ||
+           result == LAB_NVML_RESET_REQUIRED || result == LAB_NVML_UNKNOWN;
+}
+
+static const char *error_of(const struct lab_nvml *nvml, const char *call, lab_nvml_result result,
+                            struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s: %s", call, lab_nvml_words(nvml, result));
+}
+
+/* Whether the driver answered; an error is noted. */
+static bool works(const struct asked *asked, const char *call, lab_nvml_result result) {
+    struct lab_gpu_health *health = asked->health;
+    if (result == LAB_NVML_GPU_IS_LOST && !health->lost)
+        health->lost = error_of(asked->nvml, call, result, asked->arena);
+    else if (is_error(result) && !health->error)
+        health->error = error_of(asked->nvml, call, result, asked->arena);
+    return result == LAB_NVML_SUCCESS;
+}
+
+/* Of a function that the driver has. */
+#define WORKS(call, ...) (nvml->call && works(asked, #call, nvml->call(__VA_ARGS__)))
 
 #define UNSIGNED(call, field)                                                                      \
     do {                                                                                           \
         unsigned value = 0;                                                                        \
-        if (nvml->call && nvml->call(device, &value) == LAB_NVML_SUCCESS && value != ~0u)          \
+        if (WORKS(call, device, &value) && value != ~0u)                                           \
             (field) = value;                                                                       \
     } while (0)
 
@@ -44,14 +70,17 @@ static void read_links(const struct asked *asked, struct lab_gpu_health *health)
     UNSIGNED(nvmlDeviceGetMaxPcieLinkWidth, health->pcie_width_most);
     if (!nvml->nvmlDeviceGetNvLinkState)
         return;
+    const char *before = health->error;
     health->nvlinks = health->nvlinks_active = 0;
     for (unsigned link = 0; link < LINKS_MOST; link++) {
         unsigned active = 0;
-        if (nvml->nvmlDeviceGetNvLinkState(device, link, &active) != LAB_NVML_SUCCESS)
+        if (!WORKS(nvmlDeviceGetNvLinkState, device, link, &active))
             break;
         health->nvlinks++;
         health->nvlinks_active += active == 1;
     }
+    if (health->error != before)
+        health->nvlinks = LAB_HEALTH_UNKNOWN;
 }
 
 static void read_fabric(const struct asked *asked, struct lab_gpu_health *health) {
@@ -61,7 +90,8 @@ static void read_fabric(const struct asked *asked, struct lab_gpu_health *health
     lab_nvml_result result = asked->nvml->nvmlDeviceGetGpuFabricInfoV(asked->device, &fabric);
     if (result == LAB_NVML_NOT_SUPPORTED)
         health->fabric = LAB_FABRIC_NONE;
-    if (result != LAB_NVML_SUCCESS || fabric.state > LAB_NVML_FABRIC_COMPLETED)
+    if (!works(asked, "nvmlDeviceGetGpuFabricInfoV", result) ||
+        fabric.state > LAB_NVML_FABRIC_COMPLETED)
         return;
     health->fabric = (enum lab_fabric)fabric.state;
     health->fabric_status = fabric.status;
@@ -83,11 +113,11 @@ static void read_fields(const struct asked *asked, struct lab_gpu_health *health
                                 &health->rows_failed,
                                 &health->recovery_action,
                                 &more_rows};
+    const struct lab_nvml *nvml = asked->nvml;
     struct lab_nvml_field fields[COUNT] = {{0}};
     for (int i = 0; i < COUNT; i++)
         fields[i].id = ids[i];
-    if (!asked->nvml->nvmlDeviceGetFieldValues ||
-        asked->nvml->nvmlDeviceGetFieldValues(asked->device, COUNT, fields) != LAB_NVML_SUCCESS)
+    if (!WORKS(nvmlDeviceGetFieldValues, asked->device, COUNT, fields))
         return;
     for (int i = 0; i < COUNT; i++) {
         const struct lab_nvml_field *field = &fields[i];
@@ -95,6 +125,8 @@ static void read_fields(const struct asked *asked, struct lab_gpu_health *health
         unsigned long long value = wide ? field->value.as_ulonglong : field->value.as_unsigned;
         if (field->result == LAB_NVML_SUCCESS && value < 1ull << 60)
             *to[i] = (int64_t)value;
+        else if (field->result == LAB_NVML_GPU_IS_LOST) /* of others, a field that it hasn't */
+            works(asked, "nvmlDeviceGetFieldValues", field->result);
     }
     if (health->rows_remapped >= 0)
         health->rows_remapped += more_rows;
@@ -113,21 +145,19 @@ static void read_power(const struct asked *asked, struct lab_gpu_health *health)
         health->power_limit_w = 1e-3 * (double)limit_mw;
     if (default_mw > 0)
         health->power_default_w = 1e-3 * (double)default_mw;
-    if (nvml->nvmlDeviceGetMaxClockInfo &&
-        nvml->nvmlDeviceGetMaxClockInfo(device, LAB_NVML_CLOCK_SM, &mhz) == LAB_NVML_SUCCESS)
+    if (WORKS(nvmlDeviceGetMaxClockInfo, device, LAB_NVML_CLOCK_SM, &mhz))
         health->clock_most_mhz = mhz;
     lab_nvml_result (*get)(lab_nvml_device, unsigned long long *) =
         nvml->nvmlDeviceGetCurrentClocksEventReasons
             ? nvml->nvmlDeviceGetCurrentClocksEventReasons
             : nvml->nvmlDeviceGetCurrentClocksThrottleReasons;
-    if (get && get(device, &reasons) == LAB_NVML_SUCCESS && reasons < 1ull << 62)
+    if (get && works(asked, "nvmlDeviceGetCurrentClocksEventReasons", get(device, &reasons)) &&
+        reasons < 1ull << 62)
         health->clock_reasons = (int64_t)reasons;
-    if (nvml->nvmlDeviceGetPerformanceState &&
-        nvml->nvmlDeviceGetPerformanceState(device, &state) == LAB_NVML_SUCCESS && state < 16)
+    if (WORKS(nvmlDeviceGetPerformanceState, device, &state) && state < 16)
         health->performance_state = state;
     struct lab_nvml_temperature heat = {.version = LAB_NVML_TEMPERATURE_V1};
-    if (nvml->nvmlDeviceGetTemperatureV &&
-        nvml->nvmlDeviceGetTemperatureV(device, &heat) == LAB_NVML_SUCCESS)
+    if (WORKS(nvmlDeviceGetTemperatureV, device, &heat))
         temperature = heat.temperature_c;
     if (temperature >= 0 && temperature < 200)
         health->temperature_c = (double)temperature;
@@ -138,8 +168,7 @@ static void read_modes(const struct asked *asked, struct lab_gpu_health *health)
     lab_nvml_device device = asked->device;
     unsigned current = 0, pending = 0;
     UNSIGNED(nvmlDeviceGetPersistenceMode, health->persistence);
-    if (nvml->nvmlDeviceGetEccMode &&
-        nvml->nvmlDeviceGetEccMode(device, &current, &pending) == LAB_NVML_SUCCESS)
+    if (WORKS(nvmlDeviceGetEccMode, device, &current, &pending))
         health->ecc_on = current == 1;
 }
 
@@ -147,13 +176,11 @@ static void read_memory(const struct asked *asked, struct lab_gpu_health *health
     struct lab_nvml_memory_v2 memory = {.version = LAB_NVML_MEMORY_V2};
     struct lab_nvml_memory old = {0};
     const struct lab_nvml *nvml = asked->nvml;
-    if (nvml->nvmlDeviceGetMemoryInfo_v2 &&
-        nvml->nvmlDeviceGetMemoryInfo_v2(asked->device, &memory) == LAB_NVML_SUCCESS &&
+    if (WORKS(nvmlDeviceGetMemoryInfo_v2, asked->device, &memory) &&
         memory.used_bytes <= memory.total_bytes) {
         health->memory_bytes = (int64_t)memory.total_bytes;
         health->memory_used_bytes = (int64_t)memory.used_bytes;
-    } else if (nvml->nvmlDeviceGetMemoryInfo &&
-               nvml->nvmlDeviceGetMemoryInfo(asked->device, &old) == LAB_NVML_SUCCESS) {
+    } else if (WORKS(nvmlDeviceGetMemoryInfo, asked->device, &old)) {
         health->memory_bytes = (int64_t)old.total_bytes; /* `used` holds the driver's own too */
     }
 }
@@ -181,7 +208,9 @@ static void read_processes(const struct asked *asked, struct lab_gpu_health *hea
         list = nvml->nvmlDeviceGetComputeRunningProcesses_v2;
         bytes = sizeof(struct lab_nvml_process_v2);
     }
-    if (!list || list(asked->device, &count, items) != LAB_NVML_SUCCESS || count > PROCESSES_MOST)
+    if (!list ||
+        !works(asked, "nvmlDeviceGetComputeRunningProcesses", list(asked->device, &count, items)) ||
+        count > PROCESSES_MOST)
         return;
     health->process_count = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -237,7 +266,7 @@ static int find(const struct lab_nvml *nvml, const struct lab_device_ref *ref,
 
 static void read_gpu(const struct lab_nvml *nvml, const struct lab_device_ref *ref,
                      struct lab_arena *arena, struct lab_gpu_health *health) {
-    struct asked asked = {.nvml = nvml, .arena = arena};
+    struct asked asked = {.nvml = nvml, .arena = arena, .health = health};
     struct lab_nvml_pci pci = {0};
     char name[LAB_NVML_NAME_BYTES] = "";
     *health = lab_gpu_health_unknown();
@@ -260,6 +289,17 @@ static void read_gpu(const struct lab_nvml *nvml, const struct lab_device_ref *r
     read_modes(&asked, health);
     read_memory(&asked, health);
     read_processes(&asked, health);
+}
+
+/* A GPU that was lost before this process began has no UUID, so that no device stands for it. */
+static int count_lost(const struct lab_nvml *nvml) {
+    unsigned count = 0;
+    int lost = 0;
+    lab_nvml_device device;
+    nvml->nvmlDeviceGetCount_v2(&count);
+    for (unsigned i = 0; i < count; i++)
+        lost += nvml->nvmlDeviceGetHandleByIndex_v2(i, &device) == LAB_NVML_GPU_IS_LOST;
+    return lost;
 }
 
 /* --- the host --- */
@@ -317,12 +357,17 @@ int cuda_health(const struct lab_machine *machine, const struct lab_device_list 
     if (lab_nvml_enter(&generation, err) < 0)
         return -1;
     const struct lab_nvml *nvml = lab_nvml_load(NULL);
-    if (nvml->nvmlSystemGetDriverVersion &&
-        nvml->nvmlSystemGetDriverVersion(version, sizeof version) == LAB_NVML_SUCCESS)
+    lab_nvml_result told = nvml->nvmlSystemGetDriverVersion
+                               ? nvml->nvmlSystemGetDriverVersion(version, sizeof version)
+                               : LAB_NVML_NOT_SUPPORTED;
+    if (told == LAB_NVML_SUCCESS)
         health.driver = lab_arena_strdup(arena, version);
+    else if (is_error(told))
+        health.driver_error = error_of(nvml, "nvmlSystemGetDriverVersion", told, arena);
     health.gpus = lab_arena_alloc(arena, (size_t)devices->count, sizeof *health.gpus);
     for (int i = 0; i < devices->count; i++)
         read_gpu(nvml, &devices->items[i], arena, &health.gpus[i]);
+    health.gpus_lost = count_lost(nvml);
     lab_nvml_leave();
     health.module = module_version(arena);
     health.fabric_manager = fabric_manager_runs(arena);
