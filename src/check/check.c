@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "machine/machine.h"
+#include "stats/stats.h"
 
 #include <assert.h>
 #include <string.h>
@@ -139,7 +140,7 @@ static void look(struct check_run *run, const struct lab_check_test *test, int i
     if (check_left_s(run) > 0)
         test->look(run, index, attempt, &finding);
     else
-        check_break(&finding, lab_arena_printf(run->arena, "the limit of %.0f s was reached",
+        check_break(&finding, lab_arena_printf(run->arena, "the limit of %.3g s was reached",
                                                run->setup->limit_s > 0
                                                    ? run->setup->limit_s
                                                    : lab_check_limit_s(run->setup->level)));
@@ -167,6 +168,24 @@ static void look_again(struct check_run *run, const struct lab_check_test *test,
     }
 }
 
+/* A rate that is learnt: the median of several tries; the first one that isn't a pass stays. */
+static void add_try(struct check_run *run, struct lab_check_finding *kept,
+                    const struct lab_check_finding *found) {
+    int count = kept->seen_count;
+    double *seen = lab_arena_alloc(run->arena, CHECK_LEARN_TRIES, sizeof *seen);
+    if (kept->verdict != LAB_CHECK_PASS)
+        return;
+    for (int i = 0; i < count; i++)
+        seen[i] = kept->seen[i];
+    *kept = *found;
+    if (isnan(found->measured))
+        return;
+    seen[count++] = found->measured;
+    kept->seen = seen;
+    kept->seen_count = count;
+    kept->measured = lab_stats_median(seen, (size_t)count);
+}
+
 static void run_test(struct check_run *run, const struct lab_check_test *test) {
     const char *why = test->level > 1 ? run->setup->no_rates : NULL;
     int first = run->count, count = why ? 0 : test->count(run, &why);
@@ -180,9 +199,14 @@ static void run_test(struct check_run *run, const struct lab_check_test *test) {
         for (int i = 0; i < count; i++) {
             struct lab_check_finding finding;
             look(run, test, i, attempt, &finding);
-            LAB_ADD(run->findings, run->count, run->arena) = finding;
+            if (attempt == 0)
+                LAB_ADD(run->findings, run->count, run->arena) = blank(test);
+            if (tries > 1)
+                add_try(run, &run->findings[first + i], &finding);
+            else
+                run->findings[first + i] = finding;
         }
-    if (test->unit && !run->setup->learns)
+    if (test->unit)
         check_judge(run, first, count);
     for (int i = 0; i < count && tries == 1; i++)
         look_again(run, test, first, count, i);
@@ -297,6 +321,7 @@ const char *lab_check_reason(const struct lab_check_result *result, enum lab_che
     LAB_AUTO(str, line);
     if (status == 1) {
         const char *more = failures > 1 ? lab_arena_printf(arena, " (+%d more)", failures - 1) : "";
+        more = lab_arena_printf(arena, "%s%s", more, result->simulated ? " (simulated)" : "");
         lab_str_printf(&line, "%s: %s: %s: %s", lab_check_severities[found->severity],
                        found->subject, found->test->name, found->reason);
         return lab_arena_printf(
@@ -309,9 +334,10 @@ const char *lab_check_reason(const struct lab_check_result *result, enum lab_che
                        found && tally(result, LAB_CHECK_PASS) ? ": " : "",
                        found ? found->reason : "no test could run");
     else
-        lab_str_printf(&line, "healthy: %d x %s, level %d, %d passed, %d skipped%s",
-                       result->gpu_count, result->gpu_name, result->level,
-                       tally(result, LAB_CHECK_PASS), tally(result, LAB_CHECK_SKIPPED),
+        lab_str_printf(&line, "healthy: %d x %s%s, level %d, %d passed, %d skipped%s",
+                       result->gpu_count, result->gpu_name, result->simulated ? " (simulated)" : "",
+                       result->level, tally(result, LAB_CHECK_PASS),
+                       tally(result, LAB_CHECK_SKIPPED),
                        failures ? ", failures below --fail-on" : "");
     return lab_check_fit(line.text, LAB_CHECK_REASON_COLUMNS, arena);
 }

@@ -44,9 +44,11 @@ double lab_check_limit_s(int level); /* 15 s, 5 min, 1 h */
 /* What a test found about one subject. Texts live in the run's arena. */
 struct lab_check_finding {
     const struct lab_check_test *test;
-    const char *subject;    /* "GPU 3", "GPU 2 to GPU 5", "host" */
-    int gpu, peer, node;    /* position in the list of devices, NUMA node; -1 = none */
-    const char *group;      /* findings of one test with equal groups are peers; NULL = none */
+    const char *subject; /* "GPU 3", "GPU 2 to GPU 5", "host" */
+    int gpu, peer, node; /* position in the list of devices, NUMA node; -1 = none */
+    const char *group;   /* findings of one test with equal groups are peers; NULL = none */
+    const double *seen;  /* of a learning run: what `measured` is the median of; else NULL */
+    int seen_count;
     const char *key;        /* of the expected value; NULL = there is none */
     double measured;        /* of a rate; NaN = a fact, or nothing was measured */
     double expected, least; /* least: what would still pass; NaN = nothing to compare with. A test
@@ -124,7 +126,7 @@ struct lab_check_setup {
     int expected_count;
     const char *const *only; /* names of tests, NULL-terminated; NULL = all of the level */
     uint64_t seed;           /* of the data, and of simulated chance */
-    bool learns;             /* measures each rate several times; judges facts alone */
+    bool learns;             /* measures each rate several times and judges their median */
     /* optional: a finding is final */
     void (*told)(void *state, const struct lab_check_finding *finding);
     void *state;
@@ -160,7 +162,7 @@ const char *lab_check_reason(const struct lab_check_result *result, enum lab_che
 
 /*
  * What a learning run measured, pooled with what `before` (NULL = none) had seen: median and
- * tolerance of each value, as the text of a file. Fails where a fact failed, or without a rate.
+ * tolerance of each value, as the text of a file. Fails where a test failed, or without a rate.
  */
 int lab_check_learn(const struct lab_check_result *result, const struct lab_expected *before,
                     struct lab_arena *arena, const char **ret_text, struct lab_err *err);

@@ -13,6 +13,8 @@
 #define CHECK_TRIES 3 /* a failure counts when it was seen so often */
 /* Of a learning run: measurements of each subject. */
 #define CHECK_LEARN_TRIES 3
+/* In the group of a copy, before the NUMA node's distance. */
+#define CHECK_DISTANCE ", dist. "
 
 struct check_load { /* a GPU under full load, read while the product ran */
     bool known;

@@ -208,7 +208,8 @@ int lab_check_learn(const struct lab_check_result *result, const struct lab_expe
             continue;
         struct lesson *lesson = lesson_of(lessons, &count, finding->key);
         lesson->floor = fmax(lesson->floor, finding->test->peer_tolerance);
-        add_seen(lesson, finding->measured, arena);
+        for (int k = 0; k < finding->seen_count; k++)
+            add_seen(lesson, finding->seen[k], arena);
     }
     if (count == 0)
         return lab_err_set(err, LAB_ERR_WRONG, "nothing was measured, so nothing is learnt");

@@ -3,9 +3,9 @@
  * its tolerance; and the peers, GPUs of the same machine in the same place. Peers find what no file
  * knows: one GPU that is 3 % slow. A test may bring a third: what the GPU itself reached before.
  *
- * A GPU fails against its peers when it is below their median by more than the test's tolerance and
- * by more than four times their spread. The spread is the scaled median of absolute deviations: one
- * slow GPU hardly moves it, while GPUs that differ by nature widen it.
+ * A GPU fails against its peers when it is below the median of all, its own among them, by more than
+ * the test's tolerance and by more than four times their spread. The spread is the scaled median of
+ * absolute deviations: one slow GPU hardly moves it, while GPUs that differ by nature widen it.
  */
 #include "check/check_internal.h"
 
@@ -65,6 +65,7 @@ void check_judge_one(struct check_run *run, int first, int count, int index) {
     if (value && finding->measured < expected_least) {
         finding->verdict = LAB_CHECK_FAIL;
         finding->expected = value->value;
+        finding->least = expected_least;
         finding->reason = lab_arena_printf(
             run->arena, "%.4g %s, %.1f%% below the expected %.4g (%s)", finding->measured,
             test->unit, 100 * (1 - finding->measured / value->value), value->value,
@@ -72,12 +73,18 @@ void check_judge_one(struct check_run *run, int first, int count, int index) {
     } else if (finding->measured < peers_least) {
         finding->verdict = LAB_CHECK_FAIL;
         finding->expected = median;
+        finding->least = peers_least;
         finding->reason = lab_arena_printf(
-            run->arena, "%.4g %s, %.1f%% below the median of its %d peers, %.4g", finding->measured,
-            test->unit, 100 * (1 - finding->measured / median), peers, median);
+            run->arena, "%.4g %s, %.1f%% below the median of %d %s, %.4g", finding->measured,
+            test->unit, 100 * (1 - finding->measured / median), peers,
+            finding->peer >= 0   ? "pairs"
+            : finding->node >= 0 ? "such copies"
+                                 : "GPUs",
+            median);
     } else if (finding->measured < own_least) {
         finding->verdict = LAB_CHECK_FAIL;
         finding->expected = own;
+        finding->least = own_least;
         finding->reason = lab_arena_printf(
             run->arena, "%.4g %s, %.1f%% below what it reached before, %.4g", finding->measured,
             test->unit, 100 * (1 - finding->measured / own), own);

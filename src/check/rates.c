@@ -81,7 +81,7 @@ static void look_copy(struct check_run *run, int index, int attempt, bool to_gpu
     finding->gpu = gpu;
     finding->node = node;
     finding->subject = PRINT("GPU %d, NUMA node %d", run->devices->items[gpu].unit, node);
-    finding->group = PRINT("%s, distance %d", run->devices->items[gpu].description,
+    finding->group = PRINT("%s" CHECK_DISTANCE "%d", run->devices->items[gpu].description,
                            local ? 10 : distance_to(run, gpu, node));
     finding->key = to_gpu  ? local ? "h2d_gb_s" : "h2d_remote_gb_s"
                    : local ? "d2h_gb_s"

@@ -7,19 +7,24 @@
 #include "base/list.h"
 #include "doc/doc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LABEL_COLUMNS 19 /* of the longest test's name */
 
 /* --- values in words --- */
 
-static const char *in_unit(double value, const struct lab_check_test *test,
-                           struct lab_arena *arena) {
-    return isnan(value) ? "" : lab_arena_printf(arena, "%.4g %s", value, test->unit);
+/* "gemm (TFLOP/s)": a rate's unit stands once, where no narrow terminal cuts it. */
+static const char *test_text(const struct lab_check_finding *finding, struct lab_arena *arena) {
+    const struct lab_check_test *test = finding->test;
+    return isnan(finding->measured) ? test->name
+                                    : lab_arena_printf(arena, "%s (%s)", test->name, test->unit);
 }
 
 static const char *measured_text(const struct lab_check_finding *finding, struct lab_arena *arena) {
-    return finding->found ? finding->found : in_unit(finding->measured, finding->test, arena);
+    return finding->found             ? finding->found
+           : isnan(finding->measured) ? ""
+                                      : lab_arena_printf(arena, "%.4g", finding->measured);
 }
 
 static const char *expected_text(const struct lab_check_finding *finding, struct lab_arena *arena) {
@@ -60,7 +65,14 @@ struct lab_value *lab_check_finding_value(const struct lab_check_finding *findin
     set_text(arena, map, "wanted", finding->wanted);
     set_text(arena, map, "reason", finding->reason);
     set_text(arena, map, "key", finding->key);
+    set_text(arena, map, "group", finding->group);
     lab_value_set_int(arena, map, "tries", finding->tries);
+    if (finding->seen_count == 0)
+        return map;
+    struct lab_value *seen = lab_value_list(arena);
+    for (int i = 0; i < finding->seen_count; i++)
+        lab_value_append(arena, seen, lab_value_float(arena, finding->seen[i]));
+    lab_value_set(arena, map, "seen", seen);
     return map;
 }
 
@@ -74,12 +86,17 @@ int lab_check_finding_read(const struct lab_value *map, struct lab_arena *arena,
         return -1;
     if (lab_value_get_bool(map, "broken"))
         verdict = LAB_CHECK_BROKEN;
-    const char *texts[5];
-    static const char *const keys[5] = {"subject", "found", "wanted", "reason", "key"};
-    for (int i = 0; i < 5; i++) {
+    const char *texts[6];
+    static const char *const keys[6] = {"subject", "found", "wanted", "reason", "key", "group"};
+    for (int i = 0; i < 6; i++) {
         const char *text = lab_value_get_text(map, keys[i], NULL);
         texts[i] = text ? lab_arena_strdup(arena, text) : NULL;
     }
+    const struct lab_value *list = lab_value_get(map, "seen");
+    int seen_count = list && list->type == LAB_VALUE_LIST ? list->count : 0;
+    double *seen = lab_arena_alloc(arena, (size_t)seen_count, sizeof *seen);
+    for (int i = 0; i < seen_count; i++)
+        seen[i] = lab_value_as_number(list->items[i]);
     *ret_finding = (struct lab_check_finding){.test = test,
                                               .subject = texts[0] ? texts[0] : "",
                                               .gpu = -1,
@@ -92,6 +109,9 @@ int lab_check_finding_read(const struct lab_value *map, struct lab_arena *arena,
                                               .wanted = texts[2],
                                               .reason = texts[3],
                                               .key = texts[4],
+                                              .group = texts[5],
+                                              .seen = seen,
+                                              .seen_count = seen_count,
                                               .verdict = (enum lab_check_verdict)verdict,
                                               .severity = (enum lab_check_severity)severity,
                                               .tries = (int)lab_value_get_int(map, "tries", 1)};
@@ -111,17 +131,19 @@ static const struct lab_doc_column columns[] = {
 static void add_row(struct lab_doc *doc, const struct lab_check_finding *finding,
                     const char *subject) {
     struct lab_arena *arena = lab_doc_arena(doc);
-    lab_doc_cell(doc, "%s", finding->test->name);
+    lab_doc_cell(doc, "%s", test_text(finding, arena));
     lab_doc_cell(doc, "%s", subject);
     lab_doc_cell(doc, "%s", measured_text(finding, arena));
     lab_doc_cell(doc, "%s", expected_text(finding, arena));
     lab_doc_cell(doc, "%s", lab_check_verdicts[finding->verdict]);
 }
 
-/* Findings of one test that end alike are one row: how many, and from where to where. */
+/* Findings of one test that end alike are one row: how many, and from where to where. Each is
+ * compared with the same: at another distance another rate is expected. */
 static bool joins(const struct lab_check_finding *a, const struct lab_check_finding *b) {
     return a->test == b->test && a->verdict == b->verdict && a->verdict != LAB_CHECK_FAIL &&
-           lab_str_equal(a->key, b->key) && lab_str_equal(a->wanted, b->wanted) &&
+           lab_str_equal(a->key, b->key) && lab_str_equal(a->group, b->group) &&
+           lab_str_equal(a->wanted, b->wanted) &&
            (a->verdict == LAB_CHECK_PASS || lab_str_equal(a->reason, b->reason));
 }
 
@@ -133,36 +155,73 @@ static bool is_told(const struct lab_check_result *result, int index) {
     return false;
 }
 
-/* "8 GPUs", "8 GPUs, remote", "56 pairs" */
-static const char *joined_subject(const struct lab_check_finding *finding, int count,
+/* "8 GPUs", "8 GPUs, dist. 20", "56 pairs, NVLink" */
+static const char *joined_subject(const struct lab_check_finding *finding, int count, int gpus,
                                   struct lab_arena *arena) {
-    bool pairs = strstr(finding->subject, " to ") != NULL;
+    const char *place = finding->group ? strstr(finding->group, CHECK_DISTANCE) : NULL;
+    if (strstr(finding->subject, " to "))
+        return lab_arena_printf(arena, "%d pairs%s%s", count, finding->group ? ", " : "",
+                                finding->group ? finding->group : "");
     bool remote = finding->key && strstr(finding->key, "_remote_");
-    return lab_arena_printf(arena, "%d %s%s", count, pairs ? "pairs" : "GPUs",
-                            remote ? ", remote" : "");
+    return lab_arena_printf(arena, "%d GPUs%s", gpus, place && remote ? place : "");
+}
+
+/* Whether both are about one GPU, from whatever NUMA node. */
+static bool is_same_gpu(const char *a, const char *b) {
+    size_t length = strcspn(a, ",");
+    return length == strcspn(b, ",") && strncmp(a, b, length) == 0;
+}
+
+/* The number that a fact begins with, and what follows it; NaN = it has none. */
+static double number_of(const char *found, const char **ret_rest) {
+    char *end = NULL;
+    double value = found ? strtod(found, &end) : NAN;
+    *ret_rest = end;
+    return end == found ? NAN : value;
+}
+
+/* "53.32–54.31"; "1980" where both ends read alike. */
+static const char *range_text(double low, double high, const char *unit, struct lab_arena *arena) {
+    const char *from = lab_arena_printf(arena, "%.4g", low),
+               *to = lab_arena_printf(arena, "%.4g", high);
+    return lab_str_equal(from, to) ? lab_arena_printf(arena, "%s%s", to, unit)
+                                   : lab_arena_printf(arena, "%s–%s%s", from, to, unit);
 }
 
 static void add_joined(struct lab_doc *doc, const struct lab_check_result *result, int first) {
     const struct lab_check_finding *finding = &result->findings[first];
     struct lab_arena *arena = lab_doc_arena(doc);
     struct lab_check_finding row = *finding;
-    double high = finding->measured;
-    int count = 0;
-    bool alike = true;
+    const char *unit, *rest;
+    double high = finding->measured, low_fact = number_of(finding->found, &unit);
+    double high_fact = low_fact;
+    int count = 0, gpus = 0;
+    bool alike = true, numbers = !isnan(low_fact);
     for (int i = first; i < result->count; i++) {
         const struct lab_check_finding *other = &result->findings[i];
         if (i > first && !joins(finding, other))
             continue;
+        bool counted = false;
+        for (int k = first; k < i && !counted; k++)
+            counted = joins(finding, &result->findings[k]) &&
+                      is_same_gpu(result->findings[k].subject, other->subject);
+        gpus += !counted;
         count++;
         row.measured = fmin(row.measured, other->measured);
         high = fmax(high, other->measured);
+        double fact = number_of(other->found, &rest);
+        numbers = numbers && !isnan(fact) && lab_str_equal(rest, unit);
+        low_fact = fmin(low_fact, fact);
+        high_fact = fmax(high_fact, fact);
         alike &= lab_str_equal(other->found, finding->found);
     }
     if (count > 1 && !isnan(high))
-        row.found = lab_arena_printf(arena, "%.4g to %.4g %s", row.measured, high, row.test->unit);
+        row.found = range_text(row.measured, high, "", arena);
+    else if (!alike && numbers)
+        row.found = range_text(low_fact, high_fact, unit, arena);
     else if (!alike)
         row.found = "as expected";
-    add_row(doc, &row, count > 1 ? joined_subject(finding, count, arena) : finding->subject);
+    add_row(doc, &row, count > 1 ? joined_subject(finding, count, gpus, arena) : finding->subject);
 }
 
 /* What a pass has to note, and why others were skipped: a line for each row. */
@@ -211,20 +270,22 @@ static void add_heading(struct lab_doc *doc, const struct lab_check_result *resu
     else
         lab_doc_text(doc, LAB_DOC_ANSWER, "Healthy: %d %s passed, %d skipped", passed, tests,
                      skipped);
-    lab_doc_text(doc, LAB_DOC_PLAIN, "%d × %s, level %d, %.1f s%s%s", result->gpu_count,
-                 result->gpu_name, result->level, result->duration_s,
-                 result->driver ? ", driver " : "", result->driver ? result->driver : "");
+    lab_doc_text(doc, LAB_DOC_PLAIN, "%d × %s%s, level %d, %.1f s%s%s", result->gpu_count,
+                 result->gpu_name, result->simulated ? " (simulated)" : "", result->level,
+                 result->duration_s, result->driver ? ", driver " : "",
+                 result->driver ? result->driver : "");
 }
 
 static void add_people(struct lab_doc *doc, const struct lab_check_result *result) {
     lab_doc_only(doc, LAB_DOC_PEOPLE);
-    for (int i = 0; i < result->count; i++) {
-        const struct lab_check_finding *finding = &result->findings[i];
-        if (finding->verdict == LAB_CHECK_FAIL)
-            lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s: %s: %s (%d of %d tries)",
-                         lab_check_severities[finding->severity], finding->subject,
-                         finding->test->name, finding->reason, finding->tries, finding->tries);
-    }
+    for (int severity = LAB_CHECK_ISOLATE; severity >= LAB_CHECK_MONITOR; severity--)
+        for (int i = 0; i < result->count; i++) { /* the worst first */
+            const struct lab_check_finding *finding = &result->findings[i];
+            if (finding->verdict == LAB_CHECK_FAIL && (int)finding->severity == severity)
+                lab_doc_text(doc, LAB_DOC_ITEM, "%s: %s: %s: %s (%d of %d tries)",
+                             lab_check_severities[severity], finding->subject, finding->test->name,
+                             finding->reason, finding->tries, finding->tries);
+        }
     lab_doc_set_labels(doc, LABEL_COLUMNS);
     lab_doc_gap(doc);
     lab_doc_rows(doc, NULL, "Tests", columns, sizeof columns / sizeof *columns);
@@ -249,6 +310,7 @@ struct lab_doc *lab_check_doc(const struct lab_check_result *result, enum lab_ch
     lab_doc_data(doc, "healthy", lab_value_bool(arena, status == 0));
     lab_doc_data(doc, "reason", lab_value_string(arena, reason));
     lab_doc_data(doc, "level", lab_value_int(arena, result->level));
+    lab_doc_data(doc, "simulated", lab_value_bool(arena, result->simulated));
     lab_doc_data(doc, "gpu", lab_value_string(arena, result->gpu_name));
     lab_doc_data(doc, "gpus", lab_value_int(arena, result->gpu_count));
     if (result->driver)
@@ -292,8 +354,8 @@ static void add_sample(struct lab_str *out, const char *name,
 void lab_check_write_textfile(const struct lab_check_result *result, enum lab_check_severity least,
                               int64_t wall_s, struct lab_str *out) {
     add_head(out, "status", "0 healthy, 1 failure, 2 not checked.");
-    lab_str_printf(out, "gpulab_check_status{level=\"%d\"} %d\n", result->level,
-                   lab_check_status(result, least));
+    lab_str_printf(out, "gpulab_check_status{level=\"%d\"%s} %d\n", result->level,
+                   result->simulated ? ",simulated=\"true\"" : "", lab_check_status(result, least));
     add_head(out, "time_seconds", "When the check ended, since 1970.");
     lab_str_printf(out, "gpulab_check_time_seconds %lld\n", (long long)wall_s);
     add_head(out, "duration_seconds", "How long it took.");

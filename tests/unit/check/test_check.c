@@ -66,7 +66,7 @@ LAB_TEST(a_healthy_machine_passes) {
     struct lab_check_result result = check_with("", 2);
     assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 0);
     assert_contains(lab_check_reason(&result, LAB_CHECK_MONITOR, &arena),
-                    "healthy: 8 x NVIDIA H200, level 2");
+                    "healthy: 8 x NVIDIA H200 (simulated), level 2");
     assert_true(result.simulated);
 }
 
@@ -162,11 +162,15 @@ LAB_TEST(findings_survive_another_process) {
     assert_ptr_equal(back.test, found->test);
     assert_string_equal(back.reason, found->reason);
     assert_near(back.measured, found->measured, 0);
+    /* what it is compared with, and what would pass, are of one reference */
+    assert_string_equal(back.group, found->group);
+    assert_contains(found->reason, "below the median of 8 GPUs");
+    assert_near(found->least, 0.985 * found->expected, 1e-9);
     assert_int_equal(back.verdict, LAB_CHECK_FAIL);
     assert_int_equal(lab_check_finding_read(lab_value_map(&arena), &arena, &back), -1);
     LAB_AUTO(str, text);
     lab_check_write_textfile(&result, LAB_CHECK_MONITOR, 1700000000, &text);
-    assert_contains(text.text, "gpulab_check_status{level=\"2\"} 1\n");
+    assert_contains(text.text, "gpulab_check_status{level=\"2\",simulated=\"true\"} 1\n");
     assert_contains(text.text, "test=\"gemm\",severity=\"isolate\",subject=\"GPU 1\"} 1\n");
     assert_contains(text.text, ",unit=\"TFLOP/s\"} ");
 }
@@ -203,8 +207,43 @@ LAB_TEST(a_fleet_is_learnt_and_compared_with) {
     lab_check_run(&setup, &arena, &result);
     assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 1);
     assert_contains(lab_check_reason(&result, LAB_CHECK_MONITOR, &arena), "below the expected");
-    /* a failed host teaches nothing */
+    /* a failed host teaches nothing, and a host that learns is tested as any other */
     ASSERT_SAYS(lab_check_learn(&result, NULL, &arena, &text, err), "a host with a failure");
+    static const char *const faults[] = {"  dead_nvlink: [{gpus: [2, 5]}]",
+                                         "  slow_gpu: [{gpu: 3, compute: 0.1}]"};
+    for (int i = 0; i < 2; i++) {
+        setup = setup_with(faults[i], 2);
+        setup.learns = true;
+        setup.only = (const char *const[]){"gemm", "p2p", NULL};
+        lab_check_run(&setup, &arena, &result);
+        assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 1);
+        ASSERT_SAYS(lab_check_learn(&result, NULL, &arena, &text, err), "a host with a failure");
+    }
+    /* one GPU has neither peers nor a file: it is learnt from, and not judged */
+    setup = setup_with("", 2);
+    setup.learns = true;
+    setup.devices.count = 1;
+    setup.only = (const char *const[]){"gemm", NULL};
+    lab_check_run(&setup, &arena, &result);
+    assert_int_equal(result.findings[0].verdict, LAB_CHECK_SKIPPED);
+    ASSERT_OK(lab_check_learn(&result, NULL, &arena, &text, err));
+}
+
+LAB_TEST(rows_join_what_is_compared_with_the_same) {
+    struct lab_check_setup setup = {.machine = here, .all_devices = true, .level = 3, .seed = 7};
+    struct lab_check_result result;
+    ASSERT_OK(lab_device_select(here, "sim:l40s-10", &arena, &setup.devices, err));
+    setup.limit_s = 20;
+    setup.only = (const char *const[]){"h2d", "variation", NULL};
+    lab_check_run(&setup, &arena, &result);
+    LAB_AUTO(str, text);
+    lab_doc_write(lab_check_doc(&result, LAB_CHECK_MONITOR, &arena), "markdown",
+                  (struct lab_style){0}, &text);
+    assert_contains(text.text, "10 × NVIDIA L40S (simulated), level 3");
+    assert_contains(text.text, "| h2d (GB/s) | 10 GPUs, dist. 12 | 2");
+    assert_contains(text.text, "| h2d (GB/s) | 10 GPUs, dist. 32 | 2");
+    assert_null(strstr(text.text, "30 GPUs"));
+    assert_contains(text.text, "| variation | 10 GPUs | 0."); /* from where to where */
 }
 
 LAB_TEST(files_of_expected_values_are_checked) {
