@@ -80,6 +80,15 @@ static double inner_limit_of(const struct check_config *config) {
     return limit_s - fmin(END_S, limit_s / 4);
 }
 
+static const char *selector_of(const struct lab_command_call *call) {
+    const char *device = lab_command_device(call);
+    return device ? device : DEFAULT_SELECTOR;
+}
+
+static bool is_simulated(const struct lab_command_call *call) {
+    return lab_str_starts(selector_of(call), "sim");
+}
+
 /* --- what is expected --- */
 
 static int read_expected_file(const char *path, struct lab_arena *arena,
@@ -97,6 +106,10 @@ static int read_expected(const struct lab_command_call *call, struct lab_expecte
     struct lab_config_path path = lab_run_path(NULL, call->arena);
     struct lab_expected *items = NULL;
     int count = 0;
+    *ret_items = NULL;
+    *ret_count = 0;
+    if (!config->against && is_simulated(call))
+        return 0; /* files are about hardware: a simulated GPU has its model's name alone */
     if (config->against) {
         items = lab_arena_alloc(call->arena, 1, sizeof *items);
         *ret_items = items;
@@ -147,15 +160,6 @@ static int read_only(const struct lab_command_call *call, const char *const **re
 
 /* --- in this process --- */
 
-static const char *selector_of(const struct lab_command_call *call) {
-    const char *device = lab_command_device(call);
-    return device ? device : DEFAULT_SELECTOR;
-}
-
-static bool is_simulated(const struct lab_command_call *call) {
-    return lab_str_starts(selector_of(call), "sim");
-}
-
 static bool is_instance(const struct lab_device_ref *ref) {
     return ref->uuid && lab_str_starts(ref->uuid, "MIG-");
 }
@@ -192,6 +196,27 @@ static int select_gpus(const struct lab_command_call *call, const struct lab_mac
                : lab_err_set(err, LAB_ERR_USER, "no GPU to check: %s", why ? why : "none found");
 }
 
+/* Simulated GPUs are "sim:MACHINE:NUMBER". */
+static bool is_same_machine(const struct lab_device_ref *a, const struct lab_device_ref *b) {
+    size_t length = (size_t)(strrchr(a->name, ':') - a->name);
+    return !a->simulated || (strncmp(a->name, b->name, length + 1) == 0 &&
+                             strrchr(b->name, ':') == b->name + length);
+}
+
+/* A file about another model would be ignored, and nothing compared. */
+static int check_model(const char *against, const struct lab_check_setup *setup,
+                       struct lab_err *err) {
+    const char *name = setup->devices.items[0].description;
+    if (!against || setup->expected_count == 0)
+        return 0;
+    for (int i = 0; i < setup->devices.count; i++)
+        if (lab_expected_find(setup->expected, setup->expected_count,
+                              setup->devices.items[i].description))
+            return 0;
+    return lab_err_set(err, LAB_ERR_USER, "--against %s is about %s, and this host has %.*s",
+                       against, setup->expected->model, (int)strcspn(name, ","), name);
+}
+
 static int make_setup(const struct lab_command_call *call, const struct lab_machine *machine,
                       struct lab_check_setup *ret_setup, struct lab_err *err) {
     const struct check_config *config = call->config;
@@ -221,7 +246,12 @@ static int make_setup(const struct lab_command_call *call, const struct lab_mach
                                "%s isn't a whole GPU: check takes GPUs of one machine, such as "
                                "cuda or sim:h200-8",
                                ref->name);
+        if (!is_same_machine(&setup.devices.items[0], ref))
+            return lab_err_set(err, LAB_ERR_USER, "%s and %s are of two machines: check one",
+                               setup.devices.items[0].name, ref->name);
     }
+    if (check_model(config->against, &setup, err) < 0)
+        return -1;
     if (lab_command_device(call) && strrchr(setup.devices.items[0].name, ':') &&
         lab_str_equal(setup.devices.items[0].name, selector_of(call)))
         setup.all_devices = false; /* one of several was named */
@@ -323,6 +353,24 @@ static const char **child_words(const struct lab_command_call *call, struct lab_
     return words;
 }
 
+/* A file that can't be written hides no verdict: that is said behind it. False: there was one. */
+static bool write_files(const struct lab_command_call *call,
+                        const struct lab_check_result *result) {
+    const struct check_config *config = call->config;
+    const struct lab_doc *doc = lab_check_doc(result, least_of(config), call->arena);
+    struct lab_err page = LAB_ERR_INIT, metrics = LAB_ERR_INIT;
+    LAB_AUTO(str, text);
+    bool failed = config->output && lab_doc_save(doc, config->output, &page) < 0;
+    if (failed)
+        lab_console_note("%s", page.text);
+    lab_check_write_textfile(result, least_of(config), (int64_t)time(NULL), &text);
+    if (!config->textfile ||
+        lab_out_file_save(config->textfile, text.text, text.length, &metrics) == 0)
+        return !failed;
+    lab_console_note("%s", metrics.text);
+    return false;
+}
+
 static bool is_interrupted(void *state) {
     (void)state;
     return lab_interrupt_seen();
@@ -356,11 +404,15 @@ static int check_outside(const struct lab_command_call *call, struct lab_check_r
     if (ended.stopped)
         return lab_err_set(err, LAB_ERR_INTERRUPTED, "stopped before the check was done");
     result.duration_s = 1e-9 * (double)ended.duration_ns;
-    if (!ended.timed_out && ended.exit_status != 0 && result.count == 0)
-        return lab_err_set(
-            err, LAB_ERR_USER, "%s",
-            lab_check_fit(lab_arena_printf(call->arena, "not checked: %s", last_line(ended.err)),
-                          LAB_CHECK_REASON_COLUMNS - (int)strlen("gpulab: "), call->arena));
+    if (!ended.timed_out && ended.exit_status != 0 && result.count == 0) {
+        const char *why = last_line(ended.err);
+        lab_check_complete(&result, only, why, call->arena);
+        write_files(call, &result); /* yesterday's verdict no longer holds */
+        return lab_err_set(err, LAB_ERR_USER, "%s",
+                           lab_check_fit(lab_arena_printf(call->arena, "not checked: %s", why),
+                                         LAB_CHECK_REASON_COLUMNS - (int)strlen("gpulab: "),
+                                         call->arena));
+    }
     if (ended.timed_out)
         lab_check_complete(&result, only,
                            lab_arena_printf(call->arena,
@@ -379,47 +431,55 @@ static int check_outside(const struct lab_command_call *call, struct lab_check_r
 
 /* --- its answer --- */
 
+/* The file that is extended; NULL = there is none yet. */
+static int read_before(const struct lab_command_call *call, struct lab_expected **ret_before,
+                       struct lab_err *err) {
+    const struct check_config *config = call->config;
+    struct lab_expected *before = lab_arena_alloc(call->arena, 1, sizeof *before);
+    char *old;
+    size_t length;
+    *ret_before = NULL;
+    if (!config->learn ||
+        lab_file_read(config->learn, FILE_BYTES_MOST, call->arena, &old, &length, NULL) < 0)
+        return 0;
+    if (lab_expected_read(old, length, config->learn, call->arena, before, err) < 0)
+        return lab_err_context(err, "--learn %s", config->learn);
+    *ret_before = before;
+    return 0;
+}
+
 static int learn(const struct lab_command_call *call, const struct lab_check_result *result,
                  struct lab_err *err) {
     const struct check_config *config = call->config;
-    struct lab_expected before;
+    struct lab_expected *before;
     const char *text;
-    char *old;
-    size_t length;
-    bool extends =
-        lab_file_read(config->learn, FILE_BYTES_MOST, call->arena, &old, &length, NULL) == 0;
-    if ((extends && lab_expected_read(old, length, config->learn, call->arena, &before, err) < 0) ||
-        lab_check_learn(result, extends ? &before : NULL, call->arena, &text, err) < 0)
-        return lab_err_context(err, "--learn %s", config->learn);
-    return lab_file_write_atomic(config->learn, text, strlen(text), err);
-}
-
-static int write_files(const struct lab_command_call *call, const struct lab_check_result *result,
-                       const struct lab_doc *doc, struct lab_err *err) {
-    const struct check_config *config = call->config;
-    if (config->output && lab_doc_save(doc, config->output, err) < 0)
+    if (read_before(call, &before, err) < 0)
         return -1;
-    if (!config->textfile)
-        return 0;
-    LAB_AUTO(str, text);
-    lab_check_write_textfile(result, least_of(config), (int64_t)time(NULL), &text);
-    return lab_out_file_save(config->textfile, text.text, text.length, err);
+    if (lab_check_learn(result, before, call->arena, &text, err) < 0)
+        return lab_err_context(err, "--learn %s", config->learn);
+    if (lab_file_write_atomic(config->learn, text, strlen(text), err) < 0) {
+        err->code = LAB_ERR_USER; /* no failure of the host */
+        return -1;
+    }
+    return 0;
 }
 
 static int answer(const struct lab_command_call *call, const struct lab_check_result *result,
                   int *ret_status, struct lab_err *err) {
     const struct check_config *config = call->config;
-    struct lab_doc *doc = lab_check_doc(result, least_of(config), call->arena);
     *ret_status = lab_check_status(result, least_of(config));
-    if (write_files(call, result, doc, err) < 0 || (config->learn && learn(call, result, err) < 0))
-        return -1;
     if (call->console->json || !call->console->quiet) {
-        lab_doc_print(doc, call->console);
+        lab_doc_print(lab_check_doc(result, least_of(config), call->arena), call->console);
     } else {
         const char *reason = lab_check_reason(result, least_of(config), call->arena);
         lab_console_write(call->console, reason, strlen(reason));
         lab_console_write(call->console, "\n", 1);
     }
+    lab_console_finish();
+    if (!write_files(call, result) && *ret_status == 0)
+        *ret_status = 2;
+    if (config->learn && learn(call, result, err) < 0)
+        return -1;
     if (config->learn && !call->console->quiet)
         lab_console_note("%s holds the expected values: gpulab check --against %s", config->learn,
                          config->learn);
@@ -429,6 +489,7 @@ static int answer(const struct lab_command_call *call, const struct lab_check_re
 static int check_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct check_config *config = call->config;
     struct lab_check_result result;
+    struct lab_expected *before;
     bool inside = call->word_count > 0 && lab_str_equal(call->words[0], INSIDE);
     if (call->word_count > 0 && !inside)
         return lab_err_set(err, LAB_ERR_USER, "check takes no word such as '%s'", call->words[0]);
@@ -438,7 +499,9 @@ static int check_run(const struct lab_command_call *call, int *ret_status, struc
         return lab_err_set(err, LAB_ERR_USER, "--learn measures rates: add --level 2");
     if (lab_doc_check_output(config->output, err) < 0 ||
         lab_command_check_output(call, config->output, err) < 0 ||
-        lab_command_check_output(call, config->textfile, err) < 0)
+        lab_command_check_output(call, config->textfile, err) < 0 ||
+        lab_command_check_output(call, config->learn, err) < 0 ||
+        read_before(call, &before, err) < 0)
         return -1;
     if ((is_simulated(call) ? check_here(call, &result, NULL, NULL, err)
                             : check_outside(call, &result, err)) < 0) {

@@ -17,7 +17,7 @@ expect_status 0
 json 'd["healthy"] and d["status"] == 0 and d["gpus"] == 8 and len(d["reason"]) <= 120'
 json 'all(f["verdict"] == "PASS" or f["reason"] for f in d["findings"])'
 json 'len([f for f in d["findings"] if f["test"] == "p2p" and f["measured"] > 300]) == 56'
-grep -q '^gpulab_check_status{level="2"} 0$' check.prom || fail "metrics: $(head -5 check.prom)"
+grep -q '^gpulab_check_status{level="2",simulated="true"} 0$' check.prom || fail "metrics: $(head -5 check.prom)"
 grep -q 'simulated' check.html || fail 'the page does not say that it is simulated'
 
 # a fault: 1, and the line names it
@@ -25,7 +25,17 @@ grep -q 'simulated' check.html || fail 'the page does not say that it is simulat
 run check --quiet --device sim:./narrow.yaml
 expect_status 1
 one_line
-expect_out '^isolate: GPU 3: pcie_width: PCIe link has 8 of 16 lanes$'
+expect_out '^isolate: GPU 3: pcie_width: PCIe link has 8 of 16 lanes \(simulated\)$'
+# a file that can't be written doesn't hide it
+for option in --textfile=none/x.prom --output=none/x.html --textfile=/dev/full; do
+    run check --quiet --device sim:./narrow.yaml "$option"
+    expect_status 1
+    one_line
+    expect_err 'written|No space'
+    run check --quiet --device sim:h200-8 "$option"
+    expect_status 2
+    expect_out '^healthy'
+done
 { cat "$source_dir/conf/machine/h200-8.yaml" && echo '  power_cap: [{gpu: 3, limit_w: 500}]'; } >capped.yaml
 run check --quiet --fail-on reset --device sim:./capped.yaml
 expect_status 0
@@ -41,6 +51,8 @@ expect_status 0
 run check --level 2 --only gemm,gpu_count --against fleet.yaml --device sim:h200-8:0 --json
 expect_status 0
 json '[(f["test"], f["verdict"]) for f in d["findings"]] == [("gpu_count", "SKIPPED"), ("gemm", "PASS")]'
+run check --level 2 --only gemm --learn none/x.yaml --device sim:h200-8 --quiet
+expect_status 2
 run check --level 2 --only gemm --learn narrow.prom --device sim:none
 expect_status 2
 [ ! -e narrow.prom ] || fail 'a file was made'
@@ -53,6 +65,20 @@ expect_out '^isolate: GPU 1: pcie_width'
 GPULAB_FAKE_NVML='gpus=2; fabric=0' run check --json
 expect_status 0
 json 'd["driver"] == "580.00" and [f["verdict"] for f in d["findings"] if f["test"] == "answers"] == ["PASS"] * 2'
+# a driver that fails: an error is no value that isn't there; a GPU that was lost before fails
+for call in DeviceGetNvLinkState DeviceGetFieldValues DeviceGetMemoryInfo_v2 SystemGetDriverVersion; do
+    GPULAB_FAKE_NVML="gpus=2; fabric=0; fail=nvml$call:999" run check --quiet
+    expect_status 2
+    expect_out "^not checked: (answers|driver): nvml$call: "
+done
+GPULAB_FAKE_NVML='gpus=2; fabric=0; fail=nvmlDeviceGetCurrPcieLinkWidth:3' run check --quiet
+expect_status 0
+GPULAB_FAKE_NVML='gpus=2; fabric=0; fail=nvmlDeviceGetNvLinkState:15' run check --quiet
+expect_status 1
+expect_out '^isolate: GPU 0: answers: '
+GPULAB_FAKE_NVML='gpus=2; fabric=0; lost=1@0' run check --quiet
+expect_status 1
+expect_out "^isolate: host: answers: the driver can't reach 1 of 2 GPUs"
 # what a prolog meets: MIG, hidden GPUs, an old driver, no NVML
 verdict() { # verdict TEST: its verdicts and reasons
     python3 -c 'import json, sys; print({(f["verdict"], f["reason"]) for f in json.load(open(sys.argv[1]))["findings"]
@@ -72,9 +98,11 @@ GPULAB_FAKE_NVML='gpus=2; fabric=0; driver=450' run check --json
 expect_status 0
 [[ $(verdict processes) = *SKIPPED*"doesn't report"* ]] || fail "an old driver: $(verdict processes)"
 mkdir without && cp -P "$build_dir"/fake/libcuda.so* without
-LD_LIBRARY_PATH=$work/without run check --quiet
+LD_LIBRARY_PATH=$work/without run check --quiet --textfile check.prom --output check.json
 expect_status 2
 expect_err '^gpulab: not checked: '
+grep -q '^gpulab_check_status{level="1"} 2$' check.prom || fail "yesterday's metrics: $(head -3 check.prom)"
+grep -q '"status": 2' check.json || fail 'no page'
 for call in nvmlInit_v2 nvmlDeviceGetNvLinkState; do
     begun=$SECONDS
     GPULAB_FAKE_NVML="gpus=2; hang=$call:90" run check --quiet --limit 1s
@@ -106,6 +134,8 @@ refuse 'it is a test of level 2: add --level 2' --only gemm --device sim:h200-8
 refuse 'no such file|No such file' --against none.yaml --device sim:h200-8
 refuse 'add --level 2' --learn x.yaml --device sim:h200-8
 refuse "isn't a whole GPU" --device cpu
+refuse 'are of two machines' --device sim:h200-8,sim:l40s-10
+refuse 'is about NVIDIA L40S, and this host has NVIDIA H200' --against "$source_dir/conf/expected/l40s.yaml" --device sim:h200-8
 refuse 'has to end in' --output x.xyz --device sim:h200-8
 echo 'model: X' >x.yaml && echo 'values: {gem: 1}' >>x.yaml
 refuse 'x.yaml:2: ' --against x.yaml --device sim:h200-8
