@@ -35,7 +35,8 @@ static const struct lab_field model_fields[] = {
 
 /* --- sentences --- */
 
-#define BELOW_ABOVE "transfer-bound below, compute-bound above"
+/* Depth counts besides work, and no model between those that were run is known. */
+#define BELOW_ABOVE "transfer-bound below, compute-bound above, of the models run"
 
 #define NONE_WITHIN "no crossover within the tested range"
 

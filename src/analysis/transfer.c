@@ -239,6 +239,27 @@ static const char *node_words(const struct lab_transfer_copies *copies,
     return lab_claim_sentence(&claim, arena);
 }
 
+/* " Host to device, 2.41 to 28.3 MB: 24.1 to 24.6 GB/s.": from the local NUMA node; "" where one
+ * size was copied. */
+static const char *size_words(const struct lab_transfer_copies *copies, int direction,
+                              struct lab_arena *arena) {
+    static const char *const titles[LAB_TRANSFER_DIRECTIONS] = {
+        "Copies of images", "Copies of the model's output to the host"};
+    double low = INFINITY, high = 0, least = INFINITY, most = 0;
+    for (int i = 0; i < copies->size_count; i++) {
+        const struct lab_transfer_size *size = &copies->sizes[i];
+        if (!lab_str_equal(size->path, copies->paths[0].title) || !(size->bandwidth.effect > 0))
+            continue;
+        low = fmin(low, size->megabytes);
+        high = fmax(high, size->megabytes);
+        least = fmin(least, 1e-9 * size->bandwidth.effect);
+        most = fmax(most, 1e-9 * size->bandwidth.effect);
+    }
+    return low < high ? lab_arena_printf(arena, " %s, %.3g to %.3g MB: %.3g to %.3g GB/s.",
+                                         titles[direction], low, high, least, most)
+                      : "";
+}
+
 #define OTHERS_NAMED 3
 
 /* Where programs are advised to run: on the local NUMA node, with the verdict over all of them
@@ -396,6 +417,7 @@ static const char *add_study(const struct adding *to) {
             lab_str_printf(&text, "%s.", node_words(&copies[d], remote, to->arena));
         else if (text.length == 0)
             lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
+        lab_str_add(&text, size_words(&copies[d], d, to->arena));
     }
     for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++) {
         if (answers[q].count == 0)

@@ -129,6 +129,7 @@ struct lab_campaign_found { /* of one study */
     bool again; /* what failed is to be tried again, or its files completed */
     int planned, done, failed, invalid; /* runs; invalid ones are done */
     double taken_s, energy_j;           /* of runs that are done; NaN = unknown */
+    const char *error;                  /* of the first run that failed; NULL = none */
     int64_t bytes;
     double expected_s, expected_j; /* what is left; NaN = unknown */
     int64_t expected_bytes;
@@ -262,7 +263,8 @@ struct lab_campaign_schedule {
 };
 
 /*
- * What was done is in it by what it took. What the budget has no room for is dropped: of the phases
+ * What was done is in it by what it took. The budget counts studies that refine by the most runs
+ * that they may have, each as long as others on average. What has no room is dropped: of the phases
  * that haven't begun and that none depends on, the lowest priority first, of these the last one.
  * LAB_ERR_USER where it has no room for the first phase.
  */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-const char *const lab_campaign_state_names[] = {"waits",   "ready",   "runs",   "done",
+const char *const lab_campaign_state_names[] = {"waits",   "ready",   "begun",  "done",
                                                 "skipped", "stopped", "blocked"};
 
 bool lab_campaign_has_ended(const struct lab_campaign_found *found) {
@@ -23,6 +23,7 @@ struct campaign_counts campaign_count(const struct lab_campaign *campaign, int p
         sum.failed += found->again ? 0 : found->failed; /* these are tried again */
         sum.invalid += found->invalid;
         sum.begun |= found->begun;
+        sum.error = sum.error ? sum.error : found->error;
         sum.ended &= lab_campaign_has_ended(found);
     }
     return sum;
@@ -39,11 +40,14 @@ static const char *find_fault(const struct lab_campaign *campaign,
     if (phase->gate.success > 0 && (most == 0 || 1 - phase->gate.success < most))
         most = 1 - phase->gate.success;
     double failed = counts->planned ? (double)counts->failed / counts->planned : 0;
+    const char *of = counts->error ? ", the first: " : "", *error = counts->error;
     if (counts->ended && counts->planned > 0 && counts->done == 0)
-        return lab_arena_printf(arena, "all %d runs failed", counts->planned);
+        return lab_arena_printf(arena, "all %d runs failed%s%s", counts->planned, of,
+                                error ? error : "");
     if ((campaign->failures_most > 0 || phase->gate.success > 0) && failed > most + 1e-12)
-        return lab_arena_printf(arena, "%d of %d runs failed (%.1f%%, at most %.3g%% may)",
-                                counts->failed, counts->planned, 100 * failed, 100 * most);
+        return lab_arena_printf(arena, "%d of %d runs failed (%.1f%%, at most %.3g%% may)%s%s",
+                                counts->failed, counts->planned, 100 * failed, 100 * most, of,
+                                error ? error : "");
     double valid = counts->done ? 1 - (double)counts->invalid / counts->done : 1;
     if (counts->ended && valid < phase->gate.valid)
         return lab_arena_printf(arena, "%.1f%% of its results are valid, at least %.3g%% must be",
@@ -182,15 +186,39 @@ static int64_t study_bytes(const struct lab_campaign_found *found) {
                                                                 : found->expected_bytes;
 }
 
+/* Of the studies whose time is known, done or expected. */
+static double mean_run_s(const struct lab_campaign *campaign,
+                         const struct lab_campaign_known *known) {
+    double seconds = 0;
+    int runs = 0;
+    for (int i = 0; i < campaign->study_count; i++) {
+        double own = study_seconds(&known->studies[i]);
+        seconds += isnan(own) ? 0 : own;
+        runs += isnan(own) ? 0 : known->studies[i].planned;
+    }
+    return runs ? seconds / runs : 0;
+}
+
+/* The runs of a study that refines: the most that it may have, until they are known. */
+static int runs_of(const struct lab_campaign_study *study, const struct lab_campaign_found *found) {
+    bool first = study->strategy == LAB_CAMPAIGN_BISECT && study->step == 0;
+    return found->planned > 0 || found->begun ? found->planned : first ? (int)study->runs : 0;
+}
+
 static struct cost *find_costs(const struct lab_campaign *campaign,
                                const struct lab_campaign_known *known, struct lab_arena *arena) {
+    double run_s = mean_run_s(campaign, known);
     struct cost *costs = lab_arena_alloc(arena, (size_t)campaign->phase_count + 1, sizeof *costs);
     for (int p = 0; p < campaign->phase_count; p++)
         for (int s = 0; s < campaign->phases[p].study_count; s++) {
             const struct lab_campaign_found *found =
                 &known->studies[campaign->phases[p].first_study + s];
+            const struct lab_campaign_study *study = &campaign->phases[p].studies[s];
             double seconds = study_seconds(found);
-            costs[p].seconds += isnan(seconds) ? 0 : seconds;
+            bool refines = study->strategy != LAB_CAMPAIGN_AS_WRITTEN;
+            costs[p].seconds += !isnan(seconds) ? seconds
+                                : refines       ? run_s * runs_of(study, found)
+                                                : 0;
             costs[p].bytes += study_bytes(found);
             costs[p].begun |= found->begun;
         }

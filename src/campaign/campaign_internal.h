@@ -26,6 +26,7 @@ void campaign_condition_analyses(const struct lab_campaign *campaign,
 struct campaign_counts {
     int planned, done, failed, invalid;
     bool begun, ended;
+    const char *error; /* of the first run that failed; NULL = none */
 };
 struct campaign_counts campaign_count(const struct lab_campaign *campaign, int phase,
                                       const struct lab_campaign_known *known);

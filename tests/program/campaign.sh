@@ -22,7 +22,8 @@ json 'd["energy_j"] is None and all(s["energy_j"] is None for s in d["schedule"]
 
 run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
 expect_status 0
-expect_out '^ +Runs +Time +Energy +Disk'
+expect_out '^ +0 .* Runs +Time +Energy +Disk'
+expect_out 'energy unknown: the machine is'
 expect_out '^ +contention +[█ ]+ 105 .* \? +[0-9.]+ MiB'
 [ "$(awk '{ print length }' "$work/out" | sort -n | tail -1)" -le 100 ] || fail "$what is wider than 100 columns"
 
@@ -43,6 +44,7 @@ END
 run campaign run small $sim --config-dir conf --quiet
 expect_status 0
 expect_out '^1 of 1 questions answered by 12 runs in 3 phases \(simulated\)'
+expect_out '^ +Tested: GPU 0. Not tested: GPUs 1–9\.'
 expect_out '^1. How much is lost'
 expect_out '^ +a +high +done +10 +0 +10'
 expect_out '^ +b +medium +done +2 +0 +2'
@@ -90,8 +92,12 @@ phases:
   - {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, study: numa_study}]}
 END
 (GPULAB_FAILPOINT=after-commit:30 "$gpulab" campaign run cross $sim --config-dir conf --quiet) >/dev/null 2>&1
+run campaign report cross $sim --config-dir conf
+expect_out '^Unfinished: 0 of 1 questions answered'
+expect_out '1 of 2 phases are not done'
 run campaign run cross $sim --config-dir conf --quiet
 expect_status 0
+expect_out '^1 of 1 questions answered'
 expect_out '^ +b +crossover between vit32x2x128 and vit32x6x512: next is vit32x3x224'
 expect_out '^ +b +crossover between vit32x3x224 and vit32x6x512: next is vit32x4x320'
 expect_out '^ +b +crossover within [0-4]\.[0-9]% of vit32x4x320, 5% asked for'
@@ -136,12 +142,13 @@ wait $busy || fail "busy: $(cat "$work/err")"
     'phase a: another study goes first phase b: phase a: waiting for cpu:0 ' ] || fail "busy: $(cat "$work/err")"
 
 # packed, it can be looked at and run elsewhere
-run campaign pack "$folder" -o packed.tar.gz --json
+mkdir conf/machine && cp "$source_dir/conf/machine/h200-8.yaml" conf/machine/mine.yaml
+run campaign pack "$folder" -o packed.tar.gz --config-dir conf --json
 expect_status 0
 json 'd["archive"] == "packed.tar.gz"'
 mkdir elsewhere && tar -xzf packed.tar.gz -C elsewhere
 set -- elsewhere/small-*
-if [ ! -f "$1/conf/campaign/small.yaml" ] || [ -e "$1/lock" ]; then
+if [ ! -f "$1/conf/campaign/small.yaml" ] || [ ! -f "$1/conf/machine/mine.yaml" ] || [ -e "$1/lock" ]; then
     fail "the archive holds $(find elsewhere | head -20)"
 fi
 "$gpulab" campaign report "$folder" --json | grep -v '"page"\|"folder"' >before.json
@@ -172,6 +179,7 @@ set -- killed/campaign/small/*/*
 
 # too many failures stop a phase, and what depends on it
 file command <<END
+questions: [{name: q, ask: 'What is best?', analysis: metrics, phases: [a]}]
 risks: {failures: 20%}
 phases:
   - name: a
@@ -180,6 +188,7 @@ phases:
 END
 run campaign run command device=cpu --config-dir conf --quiet
 expect_status 1
+expect_out '! Not answered: all [34] runs of its phases failed, the first: '
 expect_out '^ +a +[34] of 10 runs failed' # one more may be under way
 expect_out '^ +b +medium +blocked'
 expect_out '^ +b +phase a was stopped'

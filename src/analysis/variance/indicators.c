@@ -222,5 +222,7 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
     for (int i = 0; i < LAB_INDICATORS; i++) {
         ret_indicators[i].claim.kind = lab_arena_printf(arena, "variance.%s", asked[i].key);
         ret_indicators[i].state = states[ret_indicators[i].verdict];
+        if (ret_indicators[i].verdict == LAB_CLAIM_NOT_TESTED)
+            ret_indicators[i].claim.reason = ret_indicators[i].evidence;
     }
 }

@@ -62,6 +62,27 @@ static const struct lab_claim *find_claim(const struct lab_campaign_question *qu
     return question->kinds || result->claim_count == 0 ? NULL : &result->claims[0];
 }
 
+/* Where no run of its phases succeeded; NULL = one did. */
+static const char *why_nothing(const struct course *course,
+                               const struct lab_campaign_question *question) {
+    const char *error = NULL;
+    int done = 0, failed = 0;
+    for (int i = 0; i < question->phase_count; i++) {
+        const struct lab_campaign_phase *phase = &course->campaign.phases[question->phases[i]];
+        for (int s = 0; s < phase->study_count; s++) {
+            const struct lab_campaign_found *found = &course->found[phase->first_study + s];
+            done += found->done;
+            failed += found->failed;
+            error = error ? error : found->error;
+        }
+    }
+    if (done > 0)
+        return NULL;
+    return failed == 0 ? "no run of its phases has ended"
+                       : lab_arena_printf(course->arena, "all %d runs of its phases failed%s%s",
+                                          failed, error ? ", the first: " : "", error ? error : "");
+}
+
 static int answer_one(const struct course *course, struct course_answer *answer,
                       struct lab_err *err) {
     const struct lab_campaign_question *question = answer->question;
@@ -75,6 +96,9 @@ static int answer_one(const struct course *course, struct course_answer *answer,
     answer->run_s = mean_run_s(course, question);
     answer->failure = "no study of its phases has begun";
     if (count == 0)
+        return 0;
+    answer->failure = why_nothing(course, question);
+    if (answer->failure)
         return 0;
     if (lab_studies_read(folders, count, question->analysis->needs, arena, &tables,
                          &input.study_count, err) < 0)

@@ -315,17 +315,20 @@ struct lab_campaign_known course_known(const struct course *course) {
 }
 
 static void count_runs(struct lab_campaign_found *found, const struct lab_run *runs, int count,
-                       bool simulated) {
+                       bool simulated, struct lab_arena *arena) {
     double taken_s = 0, energy_j = 0;
     bool measured = false;
     found->begun = true;
     found->planned = count;
     found->done = found->failed = found->invalid = 0;
+    found->error = NULL;
     for (int i = 0; i < count; i++) {
         const struct lab_result *result = lab_run_result(&runs[i]);
         bool done = runs[i].state == LAB_RUN_DONE;
         found->done += done;
         found->failed += runs[i].state == LAB_RUN_FAILED;
+        if (runs[i].state == LAB_RUN_FAILED && !found->error && *runs[i].error)
+            found->error = lab_arena_strdup(arena, runs[i].error);
         found->invalid += done && !runs[i].valid;
         taken_s += done ? (double)(runs[i].end_ns - runs[i].start_ns) / 1e9 : 0;
         if (done && !isnan(result->energy_j)) {
@@ -360,7 +363,8 @@ int course_read_study(struct course *course, int study, struct lab_err *err) {
         return -1;
     int result = lab_study_file_runs(file, err);
     if (result == 0)
-        count_runs(&course->found[study], file->runs, file->run_count, course->simulated);
+        count_runs(&course->found[study], file->runs, file->run_count, course->simulated,
+                   course->arena);
     lab_study_file_close(file);
     /* a runner works on it, or was killed before its files were complete */
     if (access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, own->folder), F_OK) == 0)

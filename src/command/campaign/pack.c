@@ -31,13 +31,13 @@ static int add_text(const struct course *course, const char *folder, const char 
                                  strlen(text), err);
 }
 
-/* The user's own studies: those that are built in are everywhere. */
-static int add_studies(const struct course *course, const char *root, struct lab_err *err) {
+/* The user's own studies or simulated machines: those that are built in are everywhere. */
+static int add_configs(const struct course *course, const char *root, const char *kind,
+                       struct lab_err *err) {
     static const char *const endings[] = {".yaml", NULL};
     struct lab_walk wanted = {.endings = endings, .depth = 4};
     for (int f = 0; course->path.folders && course->path.folders[f]; f++) {
-        const char *from =
-            lab_arena_printf(course->arena, "%s/experiment", course->path.folders[f]);
+        const char *from = lab_arena_printf(course->arena, "%s/%s", course->path.folders[f], kind);
         struct lab_walk_find *finds;
         int count;
         if (lab_walk(from, &wanted, course->arena, &finds, &count, NULL) < 0)
@@ -46,7 +46,7 @@ static int add_studies(const struct course *course, const char *root, struct lab
             char *text;
             size_t length;
             const char *folder =
-                lab_arena_printf(course->arena, "%s/conf/experiment/%s", root, finds[i].below);
+                lab_arena_printf(course->arena, "%s/conf/%s/%s", root, kind, finds[i].below);
             if (lab_file_read(finds[i].path, YAML_BYTES, course->arena, &text, &length, err) < 0 ||
                 add_text(course, lab_walk_trim(folder, course->arena), finds[i].name, text, err) <
                     0)
@@ -84,7 +84,10 @@ static int stage(const struct course *course, const char *root, struct lab_err *
         add_text(course, lab_arena_printf(course->arena, "%s/conf/campaign", root), plan,
                  course->yaml, err) < 0)
         return -1;
-    return add_studies(course, root, err);
+    return add_configs(course, root, "experiment", err) < 0 ||
+                   add_configs(course, root, "machine", err) < 0
+               ? -1
+               : 0;
 }
 
 /* --- the archive --- */

@@ -5,21 +5,31 @@
 #include "command/campaign/answers.h"
 
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_study.h"
+#include "analysis/analysis_words.h"
+#include "base/file/file.h"
 #include "base/file/out_dir.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/yaml/yaml.h"
 #include "doc/doc.h"
 #include "load/study_view.h"
 #include "plot/plot.h"
 #include "version.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define WIDTH       860 /* of a chart */
-#define WIDTH_PHONE 420
-#define CLAIMS_MOST 12 /* of a question's table */
-#define OPEN_MOST   20
-#define NEGLIGIBLE  0.02 /* the difference that runs are counted for */
-#define PAGE_BYTES  2000000
+#define WIDTH        860 /* of a chart */
+#define WIDTH_PHONE  420
+#define CLAIMS_MOST  12 /* of a question's table */
+#define OPEN_MOST    20
+#define OPEN_UNASKED 5    /* rows of a question that it doesn't ask for by name */
+#define NEGLIGIBLE   0.02 /* the difference that runs are counted for */
+#define DETECTS      1.43 /* (1.960 + 0.842) / 1.960: 80% power to detect, compared with an interval */
+#define PAGE_BYTES   2000000
+#define RECOVERY     "contention.recovery" /* of what the analysis\'s first claim has lost */
 
 #define PAGES (LAB_DOC_SCREEN | LAB_DOC_PAPER)
 
@@ -56,17 +66,22 @@ static const char *effect_text(const struct lab_claim *claim, struct lab_arena *
     return open ? lab_claim_effect(claim, arena) : lab_claim_short(claim, arena);
 }
 
+/* "throughput, compared with the local node" */
+static const char *quantity_text(const struct lab_claim *claim, struct lab_arena *arena) {
+    const char *what = claim->quantity ? claim->quantity : "";
+    const char *reference = claim->reference ? claim->reference : "";
+    return lab_arena_printf(arena, "%s%s%s%s", what, *what && *reference ? ", " : "",
+                            *reference ? "compared with " : "", reference);
+}
+
 static void add_claim_row(struct lab_doc *doc, const struct lab_claim *claim) {
     struct lab_arena *arena = lab_doc_arena(doc);
-    const char *reference = claim->reference ? claim->reference : "";
+    bool tested = claim->verdict != LAB_CLAIM_NOT_TESTED;
     lab_doc_cell(doc, "%s", lab_claim_subject(claim, arena));
-    lab_doc_cell(doc, "%s", effect_text(claim, arena));
-    lab_doc_cell(doc, "%s",
-                 claim->verdict == LAB_CLAIM_NOT_TESTED ? "not tested"
-                                                        : lab_claim_verdict_name(claim->verdict));
+    lab_doc_cell(doc, "%s", tested ? effect_text(claim, arena) : "–");
+    lab_doc_cell(doc, "%s", tested ? lab_claim_verdict_name(claim->verdict) : "not tested");
     lab_doc_figure(doc, claim->n);
-    lab_doc_cell(doc, "%s%s%s", claim->quantity ? claim->quantity : "",
-                 *reference ? ", compared with " : "", reference);
+    lab_doc_cell(doc, "%s", quantity_text(claim, arena));
 }
 
 /* Where the question names kinds, claims of these. */
@@ -74,7 +89,8 @@ static bool is_asked(const struct lab_campaign_question *question, const struct 
     return !question->kinds || lab_str_find(claim->kind, question->kinds) >= 0;
 }
 
-static void add_claims(struct lab_doc *doc, const struct course_answer *answer) {
+static void add_claims(const struct course *course, const struct course_answer *answer,
+                       struct lab_doc *doc) {
     static const struct lab_doc_column columns[] = {
         {NULL, "Subject", LAB_UNIT_TEXT},  {NULL, "Effect", LAB_UNIT_TEXT},
         {NULL, "Verdict", LAB_UNIT_TEXT},  {NULL, "Runs", LAB_UNIT_COUNT},
@@ -83,7 +99,7 @@ static void add_claims(struct lab_doc *doc, const struct course_answer *answer) 
     lab_doc_only(doc, PAGES);
     const struct lab_analysis_result *result = answer->result;
     int count = 0;
-    if (!answer->claim)
+    if (!answer->claim || !answer->claim->subject || !*answer->claim->subject)
         return;
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int round = 0; round < 2; round++) /* what was asked first */
@@ -92,8 +108,23 @@ static void add_claims(struct lab_doc *doc, const struct course_answer *answer) 
                 (round == 0 || !answer->same) && count++ < CLAIMS_MOST)
                 add_claim_row(doc, &result->claims[c]);
     if (count > CLAIMS_MOST)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%d more claims: gpulab campaign report --json",
-                     count - CLAIMS_MOST);
+        lab_doc_text(doc, LAB_DOC_FAINT, "%d more claims: gpulab campaign report %s --json",
+                     count - CLAIMS_MOST, course->folder);
+}
+
+/* " ([numa_study](../locality/numa_study/…/report/index.html))": the page of each study that ran. */
+static void add_links(const struct course *course, const struct lab_campaign_phase *phase,
+                      struct lab_str *text) {
+    size_t length = strlen(course->folder);
+    int count = 0;
+    for (int s = 0; s < phase->study_count; s++) {
+        const char *folder = course->studies[phase->first_study + s].folder;
+        if (!folder || strncmp(folder, course->folder, length) != 0)
+            continue;
+        lab_str_printf(text, "%s[%s](..%s/report/index.html)", count++ ? ", " : " (",
+                       lab_doc_escape(phase->studies[s].label, course->arena), folder + length);
+    }
+    lab_str_add(text, count ? ")" : "");
 }
 
 /* Which runs it rests on. */
@@ -105,8 +136,8 @@ static void add_evidence(const struct course *course, const struct course_answer
     for (int i = 0; i < answer->question->phase_count; i++) {
         const struct lab_campaign_phase *phase =
             &course->campaign.phases[answer->question->phases[i]];
-        lab_str_printf(&text, "%s[%s](../%s/)", i ? ", " : "",
-                       lab_doc_escape(phase->name, course->arena), phase->name);
+        lab_str_printf(&text, "%s%s", i ? ", " : "", lab_doc_escape(phase->name, course->arena));
+        add_links(course, phase, &text);
     }
     lab_str_add(&text, ".");
     if (answer->others)
@@ -147,10 +178,61 @@ static void add_answer(const struct course *course, const struct course_answer *
         lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: no run shows it.");
     else if (claim == result->claims && result->answer)
         lab_doc_text(doc, LAB_DOC_SAYS, "%s", result->answer);
-    else if (claim->subject && *claim->subject)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s.", lab_claim_sentence(claim, course->arena));
+    else if (lab_str_equal(claim->kind, RECOVERY) && result->claims[0].verdict == LAB_CLAIM_NO)
+        lab_doc_text(doc, LAB_DOC_SAYS, "Nothing to recover. %s.",
+                     lab_claim_sentence(&result->claims[0], course->arena));
+    else if (claim->verdict == LAB_CLAIM_NOT_TESTED)
+        lab_doc_text(doc, LAB_DOC_NOTE, "Not tested: %s.",
+                     claim->reason ? claim->reason : "no run shows it");
     else
-        lab_doc_text(doc, LAB_DOC_SAYS, "Not tested.");
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s.", lab_claim_sentence(claim, course->arena));
+}
+
+static bool has_phase(const struct course_answer *answer, const char *name) {
+    for (int t = 0; t < answer->table_count; t++)
+        for (int r = 0; r < answer->tables[t].run_count; r++)
+            if (lab_str_equal(answer->tables[t].runs[r].phase, name))
+                return true;
+    return false;
+}
+
+/* Phases of a study's own config without a run: these devices can't have them. */
+static void add_left_out(const struct course *course, const struct course_answer *answer,
+                         struct lab_doc *doc) {
+    const char **names = NULL;
+    int count = 0;
+    LAB_AUTO(str, list);
+    for (int t = 0; t < answer->table_count; t++) {
+        char *text;
+        size_t length;
+        struct lab_value *tree;
+        const char *path =
+            lab_arena_printf(course->arena, "%s/config.yaml", answer->tables[t].folder);
+        if (lab_file_read(path, PAGE_BYTES, course->arena, &text, &length, NULL) < 0 ||
+            lab_yaml_parse(text, length, path, LAB_YAML_LIMITS, course->arena, &tree, NULL) < 0)
+            continue;
+        const struct lab_value *experiment = lab_value_get(tree, "experiment");
+        const struct lab_value *phases = experiment ? lab_value_get(experiment, "phases") : NULL;
+        for (int i = 0; phases && phases->type == LAB_VALUE_LIST && i < phases->count; i++) {
+            const char *name = lab_value_as_text(phases->items[i], "");
+            if (*name && !has_phase(answer, name) && lab_list_find_text(names, count, name) < 0)
+                LAB_ADD(names, count, course->arena) = name;
+        }
+    }
+    if (count == 0)
+        return;
+    LAB_ADD(names, count, course->arena) = NULL;
+    lab_str_add_list(&list, names, "and");
+    lab_doc_text(doc, LAB_DOC_NOTE, "Not tested, since these devices don't have it: %s.",
+                 list.text);
+}
+
+/* Whether no question before it is about the same phase. */
+static bool is_first_of(const struct course_answer *answer, int number) {
+    for (int i = 1; i < number; i++)
+        if (answer[-i].question->phases[0] == answer->question->phases[0])
+            return false;
+    return true;
 }
 
 static void add_question(const struct course *course, const struct course_answer *answer,
@@ -166,9 +248,11 @@ static void add_question(const struct course *course, const struct course_answer
     lab_doc_only(doc, LAB_DOC_PEOPLE);
     add_answer(course, answer, doc);
     if (result) {
+        if (is_first_of(answer, number))
+            add_left_out(course, answer, doc);
         if (!answer->same)
             add_chart(doc, result);
-        add_claims(doc, answer);
+        add_claims(course, answer, doc);
         add_evidence(course, answer, doc);
     }
     lab_doc_only(doc, LAB_DOC_ALL);
@@ -222,22 +306,41 @@ static void add_practices(const struct course_answers *answers, struct lab_doc *
 
 /* --- what remains uncertain --- */
 
-/* "4 more runs of each of 48 points, about 40 s", or what else would decide it. */
+/* Runs of a point that decide it: those that detect an effect as large as this one, or that bound it
+ * by NEGLIGIBLE, whatever is fewer; an interval shrinks with their square root. 0 = unknown. */
+static int runs_wanted(const struct lab_claim *claim) {
+    double half = (claim->high - claim->low) / 2, effect = fabs(claim->effect);
+    int planned = lab_claim_runs(claim);
+    planned = planned > claim->n && planned < LAB_CLAIM_RUNS_LEAST ? LAB_CLAIM_RUNS_LEAST : planned;
+    if (planned > claim->n || claim->n < 2 || !(half > 0))
+        return planned > claim->n ? planned : 0;
+    double factor = effect > 0 ? DETECTS * half / effect : INFINITY;
+    if (!claim->unit && !claim->difference && effect < NEGLIGIBLE)
+        factor = fmin(factor, half / (NEGLIGIBLE - effect));
+    double wanted = fmax(claim->n + 1, ceil(claim->n * factor * factor));
+    return wanted < 1e6 ? (int)wanted : 0;
+}
+
+/* "4 more runs of each of 2 points, about 40 s", or what else would decide it. */
 static const char *cost_of(const struct course_answer *answer, const struct lab_claim *claim,
                            struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    int more = claim->needed - claim->n;
+    int wanted = runs_wanted(claim), more = wanted - claim->n;
+    int points = claim->scope_count > 0 ? claim->scope_count : answer->point_count;
+    if (claim->reason)
+        return claim->reason;
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return "no run tests it";
-    const char *next = lab_claim_next(claim, arena);
-    if (claim->needed <= 0 || more <= 0)
-        return *next ? next : "more runs, number unknown";
-    lab_str_printf(&text, "%d more run%s of each of %d points", more, more == 1 ? "" : "s",
-                   answer->point_count);
+    if (wanted == 0)
+        return "more runs, number unknown";
+    if (wanted > LAB_CLAIM_RUNS_MOST)
+        return lab_arena_printf(arena, "over %d runs of each point: quiet the machine first",
+                                LAB_CLAIM_RUNS_MOST);
+    lab_str_printf(&text, "%d more run%s of %s%d point%s", more, more == 1 ? "" : "s",
+                   points == 1 ? "" : "each of ", points, points == 1 ? "" : "s");
     if (!isnan(answer->run_s)) {
         lab_str_add(&text, ", about ");
-        lab_str_add_duration(&text, answer->run_s * more * answer->point_count,
-                             LAB_DURATION_ROUNDED);
+        lab_str_add_duration(&text, answer->run_s * more * points, LAB_DURATION_ROUNDED);
     }
     return lab_arena_strdup(arena, text.text);
 }
@@ -250,40 +353,82 @@ static bool is_open(const struct lab_claim *claim) {
            (claim->verdict == LAB_CLAIM_NOT_TESTED && !claim->unit);
 }
 
-static void add_uncertain(const struct course *course, const struct course_answers *answers,
-                          struct lab_doc *doc) {
+/* A question's by name, or of the first one with that analysis if no other asks for it by name. What
+ * nobody asked for isn't missed where it wasn't tested. */
+static bool is_of(const struct course_answers *answers, int index, const struct lab_claim *claim) {
+    const struct course_answer *answer = &answers->items[index];
+    if (is_asked(answer->question, claim))
+        return !answer->same || answer->question->kinds;
+    for (int i = 0; i < answers->count; i++)
+        if (answers->items[i].result == answer->result &&
+            is_asked(answers->items[i].question, claim))
+            return false;
+    return !answer->same && claim->verdict != LAB_CLAIM_NOT_TESTED;
+}
+
+/* Rows of one question; how many there would be. */
+static int add_open(const struct course_answers *answers, int index, int *shown,
+                    struct lab_doc *doc) {
+    const struct course_answer *answer = &answers->items[index];
+    struct lab_arena *arena = lab_doc_arena(doc);
+    const char *question = lab_arena_printf(arena, "%d. %s", index + 1, answer->question->name);
+    int open = 0, unasked = 0;
+    if (!answer->result) { /* its runs failed, or are still to come */
+        const char *const cells[] = {question, "all of it", "", "–", answer->failure};
+        for (int c = 0; c < 5; c++)
+            lab_doc_cell(doc, "%s", cells[c]);
+        (*shown)++;
+        return 1;
+    }
+    for (int c = 0; c < answer->result->claim_count; c++) {
+        const struct lab_claim *claim = &answer->result->claims[c];
+        if (!is_open(claim) || !is_of(answers, index, claim))
+            continue;
+        open++;
+        bool asked = is_asked(answer->question, claim) && answer->question->kinds;
+        if ((!asked && unasked++ >= OPEN_UNASKED) || *shown >= OPEN_MOST)
+            continue;
+        (*shown)++;
+        const char *subject = lab_claim_subject(claim, arena);
+        lab_doc_cell(doc, "%s", question);
+        lab_doc_cell(doc, "%s", *subject ? subject : "all of it");
+        lab_doc_cell(doc, "%s", quantity_text(claim, arena));
+        lab_doc_cell(doc, "%s",
+                     claim->verdict == LAB_CLAIM_NOT_TESTED ? "–" : effect_text(claim, arena));
+        lab_doc_cell(doc, "%s", cost_of(answer, claim, arena));
+    }
+    return open;
+}
+
+static bool any_open(const struct course_answers *answers) {
+    for (int i = 0; i < answers->count; i++) {
+        const struct lab_analysis_result *result = answers->items[i].result;
+        for (int c = 0; result && c < result->claim_count; c++)
+            if (is_open(&result->claims[c]) && is_of(answers, i, &result->claims[c]))
+                return true;
+        if (!result)
+            return true;
+    }
+    return false;
+}
+
+static void add_uncertain(const struct course_answers *answers, struct lab_doc *doc) {
     static const struct lab_doc_column columns[] = {
-        {"question", "Question"}, {"subject", "Subject"}, {"reference", "Compared with"},
+        {"question", "Question"}, {"subject", "Subject"}, {"quantity", "Quantity"},
         {"effect", "Effect"},     {"cost", "To know it"},
     };
-    int open = 0;
+    int open = 0, shown = 0;
     lab_doc_only(doc, PAGES | LAB_DOC_PROGRAMS);
     lab_doc_begin(doc,
                   (struct lab_doc_section){.title = "What remains uncertain", .id = "uncertain"});
-    for (int i = 0; i < answers->count; i++)
-        for (int c = 0; answers->items[i].result && !answers->items[i].same &&
-                        c < answers->items[i].result->claim_count;
-             c++)
-            open += is_open(&answers->items[i].result->claims[c]);
-    if (open)
+    if (any_open(answers))
         lab_doc_rows(doc, "uncertain", NULL, columns, sizeof columns / sizeof *columns);
     else
         lab_doc_text(doc, LAB_DOC_PLAIN, "Every comparison has a verdict.");
-    for (int i = 0, shown = 0; i < answers->count; i++) {
-        const struct course_answer *answer = &answers->items[i];
-        for (int c = 0; answer->result && c < answer->result->claim_count; c++) {
-            const struct lab_claim *claim = &answer->result->claims[c];
-            if (answer->same || !is_open(claim) || shown++ >= OPEN_MOST)
-                continue;
-            lab_doc_cell(doc, "%s", answer->question->name);
-            lab_doc_cell(doc, "%s", lab_claim_subject(claim, course->arena));
-            lab_doc_cell(doc, "%s", claim->reference ? claim->reference : "");
-            lab_doc_cell(doc, "%s", effect_text(claim, course->arena));
-            lab_doc_cell(doc, "%s", cost_of(answer, claim, course->arena));
-        }
-    }
-    if (open > OPEN_MOST)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%d more.", open - OPEN_MOST);
+    for (int i = 0; i < answers->count && any_open(answers); i++)
+        open += add_open(answers, i, &shown, doc);
+    if (open > shown)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%d more.", open - shown);
     lab_doc_end(doc);
 }
 
@@ -314,6 +459,59 @@ static void add_expectations(const struct course *course, struct lab_doc *doc) {
         }
 }
 
+/* --- what it doesn't cover --- */
+
+static int count_left(const struct course *course, const struct lab_campaign_status *statuses) {
+    int left = 0;
+    for (int p = 0; p < course->campaign.phase_count; p++)
+        left += statuses[p].state < LAB_CAMPAIGN_DONE;
+    return left;
+}
+
+/* GPUs of the machine, by the file next to the campaign's; 0 = it lists none. */
+static int count_gpus(const struct course *course) {
+    char *text;
+    size_t length;
+    struct lab_value *machine;
+    int gpus = 0;
+    const char *path = lab_arena_printf(course->arena, "%s/machine.json", course->folder);
+    if (lab_file_read(path, PAGE_BYTES, course->arena, &text, &length, NULL) < 0 ||
+        lab_json_parse(text, length, path, course->arena, &machine, NULL) < 0)
+        return 0;
+    const struct lab_value *pci = lab_value_get(machine, "pci");
+    for (int i = 0; pci && pci->type == LAB_VALUE_LIST && i < pci->count; i++)
+        gpus += lab_str_equal(lab_value_get_text(pci->items[i], "kind", ""), "gpu");
+    return gpus;
+}
+
+/* "Tested: GPUs 0–3. Not tested: GPUs 4–9.", where a machine has more than ran. */
+static void add_untested(const struct course *course, const struct course_answers *answers,
+                         struct lab_doc *doc) {
+    struct lab_arena *arena = course->arena;
+    int gpus = count_gpus(course), counts[2] = {0};
+    bool *ran = lab_arena_alloc(arena, (size_t)gpus + 1, sizeof *ran);
+    const char **names[2] = {NULL, NULL}; /* not tested, tested */
+    for (int i = 0; i < answers->count; i++)
+        for (int t = 0; t < answers->items[i].table_count; t++)
+            for (int r = 0; r < answers->items[i].tables[t].run_count; r++) {
+                const struct lab_study_run *run = &answers->items[i].tables[t].runs[r];
+                for (int k = 0; k < run->rank_count; k++) {
+                    const char *title = lab_study_device_title(run->ranks[k].device, arena);
+                    int number =
+                        lab_str_starts(title, "GPU ") ? (int)strtol(title + 4, NULL, 10) : gpus;
+                    if (strspn(title + 4, "0123456789") != strlen(title + 4) || number >= gpus)
+                        return; /* slices, or other devices than the machine's */
+                    ran[number] = true;
+                }
+            }
+    for (int g = 0; g < gpus; g++)
+        LAB_ADD(names[ran[g]], counts[ran[g]], arena) = lab_arena_printf(arena, "GPU %d", g);
+    if (counts[0] > 0 && counts[1] > 0)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "Tested: %s. Not tested: %s.",
+                     lab_words_devices(names[1], counts[1], arena),
+                     lab_words_devices(names[0], counts[0], arena));
+}
+
 /* --- all --- */
 
 struct lab_doc *course_report(const struct course *course, const struct course_answers *answers,
@@ -329,9 +527,16 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
     lab_doc_only(doc, PAGES);
     lab_doc_text(doc, LAB_DOC_QUESTION, "%s · %s", course->campaign.name, course->campaign.title);
     lab_doc_only(doc, LAB_DOC_PEOPLE);
-    lab_doc_text(doc, LAB_DOC_ANSWER, "%d of %d questions answered by %lld runs in %d phases%s.",
-                 answers->answered, answers->count, (long long)done, course->campaign.phase_count,
-                 course->simulated ? " (simulated)" : "");
+    int left = count_left(course, statuses);
+    lab_doc_text(doc, LAB_DOC_ANSWER, "%s%d of %d questions answered by %lld runs in %d phases%s.",
+                 left ? "Unfinished: " : "", answers->answered, answers->count, (long long)done,
+                 course->campaign.phase_count, course->simulated ? " (simulated)" : "");
+    if (left)
+        lab_doc_text(doc, LAB_DOC_WARNING,
+                     "%d of %d phases are not done: answers may change. The command that began it "
+                     "continues it.",
+                     left, course->campaign.phase_count);
+    add_untested(course, answers, doc);
     if (course->machine_note)
         lab_doc_text(doc, LAB_DOC_WARNING, "%s.", course->machine_note);
     lab_doc_only(doc, LAB_DOC_ALL);
@@ -340,7 +545,7 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
         add_question(course, &answers->items[i], i + 1, doc);
     lab_doc_end(doc);
     add_practices(answers, doc);
-    add_uncertain(course, answers, doc);
+    add_uncertain(answers, doc);
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Phases", .id = "phases"});
     course_add_phases(course, statuses, doc);

@@ -93,7 +93,11 @@ static void draw_gantt(const void *state, struct lab_style style, struct lab_str
     int columns = width - NAME_COLUMNS - FACT_COLUMNS;
     columns = columns < BAR_COLUMNS_LEAST ? BAR_COLUMNS_LEAST : columns;
     int phase = -1;
-    lab_str_add_repeat(out, " ", NAME_COLUMNS + columns - 2);
+    LAB_AUTO(str, end);
+    if (gantt->schedule->seconds > 0)
+        lab_str_add_duration(&end, gantt->schedule->seconds, LAB_DURATION_ROUNDED);
+    lab_str_add_repeat(out, " ", NAME_COLUMNS + 2);
+    lab_str_printf(out, "0%*s", columns - 3, end.text);
     add_facts("Runs", "Time", "Energy", "Disk", out);
     lab_str_add(out, "\n");
     for (int i = 0; i < gantt->schedule->slot_count; i++) {
@@ -134,7 +138,7 @@ static struct lab_value *schedule_value(const struct course *course,
 }
 
 /* "1,812 runs in about 3 min, 1.2 MJ, 62 MiB of disk" */
-static void add_totals(const struct lab_campaign_schedule *schedule, int64_t runs,
+static void add_totals(const struct lab_campaign_schedule *schedule, int64_t runs, bool simulated,
                        struct lab_str *text) {
     lab_str_add_decimal(text, runs, 0);
     lab_str_add(text, " runs");
@@ -150,6 +154,7 @@ static void add_totals(const struct lab_campaign_schedule *schedule, int64_t run
     if (schedule->energy_unknown > 0)
         lab_str_printf(text,
                        schedule->energy_j > 0 ? " (energy of %d studies unknown)"
+                       : simulated            ? "energy unknown: the machine is simulated"
                                               : "energy unknown: no earlier run measured it",
                        schedule->energy_unknown);
     if (schedule->energy_j > 0 || schedule->energy_unknown > 0)
@@ -172,7 +177,7 @@ void course_add_schedule(const struct course *course, const struct lab_campaign_
     *gantt = (struct gantt){course, schedule};
     lab_doc_drawing(doc, draw_gantt, gantt);
     lab_doc_data(doc, "schedule", schedule_value(course, schedule));
-    add_totals(schedule, runs, &text);
+    add_totals(schedule, runs, course->simulated, &text);
     lab_doc_gap(doc);
     lab_doc_line(doc, "In all", "%s", text.text);
     lab_value_set_int(course->arena, totals, "runs", runs);

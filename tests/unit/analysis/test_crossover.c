@@ -57,7 +57,8 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_true(claim->low > 1.8e9 && claim->high < 2.2e9);
     assert_says(result.answer, "GPU 0, NUMA node 0: crossover at ");
     assert_says(result.answer,
-                " GFLOP/sample, 5 runs): transfer-bound below, compute-bound above.");
+                " GFLOP/sample, 5 runs): transfer-bound below, compute-bound above, of the "
+                "models run.");
     const struct lab_chart_panel *panel = result.charts[0].panels; /* no line looks measured */
     assert_int_equal(panel->series[0].mark, LAB_CHART_POINTS);
     assert_int_equal(panel->series[2].mark, LAB_CHART_DASHES);

@@ -233,7 +233,9 @@ LAB_TEST(phases_follow_from_what_was_found) {
     assert_int_equal(now[2].state, LAB_CAMPAIGN_STOPPED);
     assert_contains(now[2].why, "78.9% of its results are valid, at least 90% must be");
     found[3] = (struct lab_campaign_found)ENDED(7, 7);
-    assert_string_equal(decide(&campaign, found, NULL)[2].why, "all 7 runs failed");
+    found[3].error = "timed out after 1 s";
+    assert_string_equal(decide(&campaign, found, NULL)[2].why,
+                        "all 7 runs failed, the first: timed out after 1 s");
 }
 
 LAB_TEST(placements_are_refined_where_they_are_inconclusive) {
@@ -409,6 +411,21 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
                  "the budget is too small for the first phase, a: 100 s expected, budget.time has");
     found[0] = (struct lab_campaign_found)ENDED(1, 0); /* what is done took what it took */
     assert_near(schedule(&campaign, found).seconds, 10, 0);
+}
+
+LAB_TEST(a_budget_counts_runs_that_are_found_later) {
+    struct lab_campaign campaign =
+        given("phases:\n"
+              "  - {name: a, priority: high, studies: [s]}\n"
+              "  - {name: b, after: [a], studies: [{refine: bisect, claim: crossover.model, study: "
+              "s, runs: 20}]}\n");
+    struct lab_campaign_found found[5] = {ENDED(10, 0)}; /* 10 s */
+    for (int i = 1; i < 5; i++)
+        found[i] = (struct lab_campaign_found){.expected_s = NAN, .expected_j = NAN};
+    for (int fits = 0; fits < 2; fits++) { /* 20 more runs take about 20 s */
+        campaign.budget_s = fits ? 31 : 29;
+        assert_int_equal(schedule(&campaign, found).slots[1].dropped, !fits);
+    }
 }
 
 LAB_TEST(phases_on_other_devices_run_at_the_same_time) {
