@@ -230,6 +230,10 @@ const struct lab_campaign_status *lab_campaign_decide(const struct lab_campaign 
 int lab_campaign_next(const struct lab_campaign *campaign,
                       const struct lab_campaign_status *statuses);
 
+/* Whether a phase has begun and has runs left to do. */
+bool lab_campaign_is_begun(const struct lab_campaign *campaign,
+                           const struct lab_campaign_status *statuses);
+
 /* At most so many studies run at once. */
 #define LAB_CAMPAIGN_BESIDE_MOST 4
 

@@ -152,6 +152,12 @@ const struct lab_campaign_status *lab_campaign_decide(const struct lab_campaign 
     return statuses;
 }
 
+bool lab_campaign_is_begun(const struct lab_campaign *campaign,
+                           const struct lab_campaign_status *statuses) {
+    int next = lab_campaign_next(campaign, statuses);
+    return next >= 0 && statuses[next].state == LAB_CAMPAIGN_RUNS;
+}
+
 int lab_campaign_next(const struct lab_campaign *campaign,
                       const struct lab_campaign_status *statuses) {
     static const enum lab_campaign_state wanted[] = {LAB_CAMPAIGN_RUNS, LAB_CAMPAIGN_READY};

@@ -102,6 +102,10 @@ expect_out '^ +b +crossover between vit32x2x128 and vit32x6x512: next is vit32x3
 expect_out '^ +b +crossover between vit32x3x224 and vit32x6x512: next is vit32x4x320'
 expect_out '^ +b +crossover within [0-4]\.[0-9]% of vit32x4x320, 5% asked for'
 expect_out 'crossover at 5[0-9][0-9] MFLOP/sample .*' # 619 between the first two models
+find outputs/campaign/cross -name results.json -exec grep -ho '"rate": [0-9.]*' {} + >rates
+if [ ! -s rates ] || sort rates | uniq -c | awk '$1 > 2' | grep -q .; then # a run has its own twice
+    fail "a point that ran before has the same values again"
+fi
 run campaign run cross $sim --config-dir conf --quiet --dry-run
 expect_out '^ +numa_study +█ +at most 200 runs by what is found'
 
@@ -185,9 +189,11 @@ phases:
   - name: a
     studies: [[test_matrix, 'experiment.command="false"', repeat=10, experiment.max_retries=0]]
   - {name: b, after: [a], studies: ['$small $sim']}
+  - {name: c, studies: [[test_matrix, 'experiment.command="true"', repeat=1]]} # runs all the same
 END
 run campaign run command device=cpu --config-dir conf --quiet
 expect_status 1
+expect_out '^ +c +medium +done +1 +0 +1'
 expect_out '! Not answered: all [34] runs of its phases failed, the first: '
 expect_out '^ +a +[34] of 10 runs failed' # one more may be under way
 expect_out '^ +b +medium +blocked'

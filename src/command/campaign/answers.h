@@ -30,6 +30,9 @@ struct course_answers {
 
 int course_answer(struct course *course, struct course_answers *ret_answers, struct lab_err *err);
 
+/* A section on phases that no question is about; nothing where there is none. */
+void course_add_others(const struct course *course, struct lab_doc *doc);
+
 struct lab_doc *course_report(const struct course *course, const struct course_answers *answers,
                               const struct lab_campaign_status *statuses);
 /* report/index.html and report.md of the folder; the page's path, as the user would write it. */

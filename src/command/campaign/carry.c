@@ -290,8 +290,9 @@ int course_run(struct course *course, bool verbose, int *ret_status, struct lab_
         if (course_write(course, now, false, err) < 0)
             return -1;
         int count = find_choices(course, now, course->arena, &choices);
-        /* where a study left runs by its own keys, trying it again would go on for ever */
-        if (count == 0 || interrupted || left)
+        /* where a study left runs by its own keys, trying it again would go on for ever; one of a
+         * phase that was stopped isn't tried again */
+        if (count == 0 || interrupted || (left && lab_campaign_is_begun(&course->campaign, now)))
             break;
         if (run_batch(course, choices, count, verbose, &interrupted, &left, err) < 0)
             return -1;

@@ -15,6 +15,7 @@
 #include "run/run_study.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -464,6 +465,18 @@ static bool is_due(const struct course *course, const struct lab_campaign_status
     return true;
 }
 
+/* Simulated chance follows from the seed and the run: a point that ran before would have the same
+ * values again, which are no further evidence. */
+static const char *another_seed(const struct course *course, const struct course_study *study) {
+    static const char key[] = "seed=";
+    int64_t seed = 42;
+    for (int i = 0; study->words[i]; i++)
+        if (lab_str_starts(study->words[i], key))
+            seed = strtoll(study->words[i] + strlen(key), NULL, 10);
+    return lab_arena_printf(course->arena, "%s%lld", key,
+                            (long long)(seed + 1 + (study - course->studies)));
+}
+
 static void refine_study(struct course *course, int phase, int number) {
     struct course_study *study =
         &course->studies[course->campaign.phases[phase].first_study + number];
@@ -486,6 +499,7 @@ static void refine_study(struct course *course, int phase, int number) {
         LAB_ADD(words, count, course->arena) = extra[i];
         study->title = lab_arena_printf(course->arena, "%s %s", study->title, extra[i]);
     }
+    LAB_ADD(words, count, course->arena) = another_seed(course, study);
     study->words = words;
 }
 

@@ -27,7 +27,7 @@
 #define OPEN_MOST    20
 #define OPEN_UNASKED 5    /* rows of a question that it doesn't ask for by name */
 #define NEGLIGIBLE   0.02 /* the difference that runs are counted for */
-#define DETECTS      1.43 /* (1.960 + 0.842) / 1.960: 80% power to detect, compared with an interval */
+#define DETECTS      1.43 /* (1.960 + 0.842) / 1.960: 80% power to detect, by an interval */
 #define PAGE_BYTES   2000000
 #define RECOVERY     "contention.recovery" /* of what the analysis\'s first claim has lost */
 
@@ -112,7 +112,7 @@ static void add_claims(const struct course *course, const struct course_answer *
                      count - CLAIMS_MOST, course->folder);
 }
 
-/* " ([numa_study](../locality/numa_study/…/report/index.html))": the page of each study that ran. */
+/* " ([numa_study](../locality/numa_study/…/report/index.html))": the pages of studies that ran. */
 static void add_links(const struct course *course, const struct lab_campaign_phase *phase,
                       struct lab_str *text) {
     size_t length = strlen(course->folder);
@@ -306,7 +306,7 @@ static void add_practices(const struct course_answers *answers, struct lab_doc *
 
 /* --- what remains uncertain --- */
 
-/* Runs of a point that decide it: those that detect an effect as large as this one, or that bound it
+/* Runs of a point that decide it: those that detect an effect as large as this one, or bound it
  * by NEGLIGIBLE, whatever is fewer; an interval shrinks with their square root. 0 = unknown. */
 static int runs_wanted(const struct lab_claim *claim) {
     double half = (claim->high - claim->low) / 2, effect = fabs(claim->effect);
@@ -353,7 +353,7 @@ static bool is_open(const struct lab_claim *claim) {
            (claim->verdict == LAB_CLAIM_NOT_TESTED && !claim->unit);
 }
 
-/* A question's by name, or of the first one with that analysis if no other asks for it by name. What
+/* A question's by name, or of the first one with that analysis if no other names it. What
  * nobody asked for isn't missed where it wasn't tested. */
 static bool is_of(const struct course_answers *answers, int index, const struct lab_claim *claim) {
     const struct course_answer *answer = &answers->items[index];
@@ -545,6 +545,8 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
         add_question(course, &answers->items[i], i + 1, doc);
     lab_doc_end(doc);
     add_practices(answers, doc);
+    lab_doc_only(doc, PAGES | LAB_DOC_PROGRAMS);
+    course_add_others(course, doc);
     add_uncertain(answers, doc);
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Phases", .id = "phases"});
