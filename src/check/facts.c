@@ -385,7 +385,11 @@ static void look_xid(struct check_run *run, int index, int attempt,
                    PRINT("Xid %d since boot: %s", xid->number,
                          row < rows ? xids[row].words : "see the driver's list of Xids"));
     }
-    if (finding->verdict == LAB_CHECK_PASS && harmless)
+    LAB_AUTO(str, from);
+    lab_str_add_duration(&from, run->health.xids_from_s, LAB_DURATION_ROUNDED);
+    if (finding->verdict == LAB_CHECK_PASS && run->health.xids_from_s > 0)
+        check_skip(finding, PRINT("none, but the kernel log begins %s after boot", from.text));
+    else if (finding->verdict == LAB_CHECK_PASS && harmless)
         check_pass(finding, PRINT("%d of programs", harmless), "none of the GPU");
 }
 

@@ -3,7 +3,7 @@
  * its tolerance; and the peers, GPUs of the same machine in the same place. Peers find what no file
  * knows: one GPU that is 3 % slow. A test may bring a third: what the GPU itself reached before.
  *
- * A GPU fails against its peers when it is below the median of all, its own among them, by more than
+ * A GPU fails against its peers when it is below the median of all, itself included, by more than
  * the test's tolerance and by more than four times their spread. The spread is the scaled median of
  * absolute deviations: one slow GPU hardly moves it, while GPUs that differ by nature widen it.
  */
@@ -85,9 +85,10 @@ void check_judge_one(struct check_run *run, int first, int count, int index) {
         finding->verdict = LAB_CHECK_FAIL;
         finding->expected = own;
         finding->least = own_least;
-        finding->reason = lab_arena_printf(
-            run->arena, "%.4g %s, %.1f%% below what it reached before, %.4g", finding->measured,
-            test->unit, 100 * (1 - finding->measured / own), own);
+        finding->reason =
+            lab_arena_printf(run->arena, "%.4g %s, %.1f%% below what %s, %.4g", finding->measured,
+                             test->unit, 100 * (1 - finding->measured / own),
+                             finding->peer >= 0 ? "its NVLinks carry" : "it reached before", own);
     } else if (isnan(finding->least)) {
         check_skip(finding, "not judged: no expected value of its model, fewer than 3 peers");
     }

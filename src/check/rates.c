@@ -14,6 +14,8 @@
 #define COMPUTE_S      1.0
 #define MEMORY_S       0.3
 #define NEARER         1.04 /* a NUMA node is nearer when copies reach so many times as much */
+#define NVLINK_GB_S    25.0 /* of a link each way, by NVIDIA's data sheets from A100 on, at least */
+#define NVLINK_SHARE   0.25 /* of all links that a copy reaches at least: PCIe stays below */
 #define ALLREDUCE_KEY  "bytes=64MiB"
 #define ALLREDUCE_SUMS 48
 
@@ -312,6 +314,10 @@ static enum lab_link link_between(const struct check_run *run, int a, int b) {
                                 : LAB_LINK_UNKNOWN;
 }
 
+static bool in_fabric(const struct check_run *run, int gpu) {
+    return check_gpu(run, gpu)->fabric > LAB_FABRIC_NONE;
+}
+
 static void look_pair(struct check_run *run, int index, int attempt,
                       struct lab_check_finding *finding) {
     int others = run->devices->count - 1, from = index / others, to = index % others;
@@ -339,6 +345,10 @@ static void look_pair(struct check_run *run, int index, int attempt,
         finding->severity = LAB_CHECK_ISOLATE;
     } else {
         finding->measured = 1e-9 * rate;
+    }
+    if (nvlink && in_fabric(run, from) && in_fabric(run, to)) { /* all of its links lead to all */
+        finding->expected = NVLINK_GB_S * (double)check_gpu(run, from)->nvlinks;
+        finding->least = NVLINK_SHARE * finding->expected;
     }
 }
 

@@ -105,6 +105,9 @@ void lab_health_read_xids(const char *path, struct lab_arena *arena, struct lab_
                                                   : strerror(problem));
         return;
     }
+    unsigned long long first, time_us; /* of the first record: "6,608,51747123456,-;…" */
+    if (sscanf(text.text, "%*u,%llu,%llu,", &first, &time_us) == 2 && first > 0)
+        health->xids_from_s = 1e-6 * (double)time_us;
     for (char *line = text.text; line && *line;) {
         char *end = strchr(line, '\n');
         if (end)

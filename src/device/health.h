@@ -65,6 +65,7 @@ struct lab_health {
     struct lab_xid *xids;
     int xid_count;
     const char *xids_unknown;    /* why the kernel log can't be read; NULL = it was */
+    double xids_from_s;          /* since boot: where the log begins; 0 = it reaches back to it */
     int fabric_manager;          /* 1 = it runs, 0 = it doesn't */
     struct lab_gpu_health *gpus; /* in the order of the devices asked for */
     int gpu_count;

@@ -27,7 +27,7 @@ struct asked {
     struct lab_gpu_health *health;
 };
 
-/* A failure of the driver or the GPU: not a value that this one doesn't have, or nobody may read. */
+/* A failure of the driver or the GPU: not a value that it doesn't have, or that nobody may read. */
 static bool is_error(lab_nvml_result result) {
     return result == LAB_NVML_UNINITIALIZED || result == LAB_NVML_DRIVER_NOT_LOADED ||
            result == LAB_NVML_TIMEOUT || result == LAB_NVML_GPU_IS_LOST ||

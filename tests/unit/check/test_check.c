@@ -112,6 +112,21 @@ LAB_TEST(each_planted_fault_is_found) {
     }
 }
 
+/* Where all links are dead, no pair is slower than its peers. */
+LAB_TEST(a_fabric_that_is_dead_is_found) {
+    LAB_AUTO(str, pairs);
+    struct lab_check_result result;
+    for (int i = 0; i < 64; i++)
+        if (i / 8 < i % 8)
+            lab_str_printf(&pairs, "%s{gpus: [%d, %d]}", pairs.length ? ", " : "", i / 8, i % 8);
+    struct lab_check_setup setup =
+        setup_with(lab_arena_printf(&arena, "  dead_nvlink: [%s]", pairs.text), 2);
+    setup.only = (const char *const[]){"p2p", NULL};
+    lab_check_run(&setup, &arena, &result);
+    assert_contains(lab_check_reason(&result, LAB_CHECK_MONITOR, &arena),
+                    "below what its NVLinks carry, 450 (+55 more)");
+}
+
 LAB_TEST(power_under_load_is_compared_with_the_peers) {
     struct lab_check_setup setup = setup_with("  power_cap: [{gpu: 2, limit_w: 450}]", 2);
     struct lab_check_result result;

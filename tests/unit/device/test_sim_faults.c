@@ -95,7 +95,7 @@ LAB_TEST(mistakes_are_told) {
 LAB_TEST(xids_are_read_from_the_kernel_log) {
     struct lab_health health = {0};
     const char *log = test_path("kmsg");
-    test_write(log, "6,1,2,-;NVRM: loading\n"
+    test_write(log, "6,0,2,-;NVRM: loading\n"
                     "4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=7, GPU has fallen off the bus.\n"
                     "4,3,4,-;NVRM: Xid (PCI:0000:3b:00.0): 31, pid=8, name=x\n"
                     "4,4,5,-;NVRM: Xid (PCI:zz): 1\nNVRM: Xid (PCI:0000:3b:00) none\n");
@@ -104,6 +104,10 @@ LAB_TEST(xids_are_read_from_the_kernel_log) {
     assert_int_equal(health.xid_count, 2);
     assert_int_equal(health.xids[1].number, 31);
     assert_string_equal(health.xids[0].address, "0000:3b:00.0");
+    assert_near(health.xids_from_s, 0, 0); /* it reaches back to boot; the next doesn't */
+    test_write(log, "6,608,51747000000,-;NVRM: loading\n");
+    lab_health_read_xids(log, &sim_arena, &health);
+    assert_near(health.xids_from_s, 51747, 0);
     lab_health_read_xids(test_path("none"), &sim_arena, &health);
     assert_contains(health.xids_unknown, "can't be read");
 }
