@@ -78,7 +78,9 @@ static void read_times(struct course *course, const struct lab_value *kept) {
         const struct lab_campaign_phase *phase = &course->campaign.phases[p];
         const struct lab_value *times = lab_value_get(phases->items[p], "taken_s");
         for (int s = 0; times && s < times->count && s < phase->study_count; s++)
-            course->found[phase->first_study + s].taken_s = lab_value_as_number(times->items[s]);
+            if (lab_value_as_number(times->items[s]) >= 0)
+                course->found[phase->first_study + s].taken_s =
+                    lab_value_as_number(times->items[s]);
     }
 }
 
@@ -319,6 +321,14 @@ bool course_is_folder(const char *word) {
     return access(lab_arena_printf(&arena, "%s/campaign.json", word), F_OK) == 0;
 }
 
+/* A file's name, and no option of tar. */
+static bool is_plain(const char *name, struct lab_arena *arena) {
+    char *shown = lab_arena_strdup(arena, name);
+    lab_str_make_printable(shown);
+    return *name && *name != '-' && *name != '.' && !strchr(name, '/') &&
+           lab_str_equal(name, shown);
+}
+
 int course_reopen(struct course *course, const char *folder, struct lab_err *err) {
     char *text;
     size_t length;
@@ -327,15 +337,19 @@ int course_reopen(struct course *course, const char *folder, struct lab_err *err
     const struct lab_value *kept = read_json(course, folder, "campaign.json");
     const struct lab_value *words = lab_value_get(kept, "overrides");
     int count = 0;
-    if (!kept)
-        return lab_err_set(err, LAB_ERR_WRONG, "%s/campaign.json can't be read", folder);
+    const char *name = lab_value_get_text(kept, "campaign", "");
+    if (!is_plain(
+            name,
+            course->arena)) /* others may have written it: archives and configs have its name */
+        return lab_err_set(err, LAB_ERR_WRONG, "%s/campaign.json %s", folder,
+                           kept ? "has no usable name" : "can't be read");
     if (lab_file_read(path, FILE_BYTES_MOST, course->arena, &text, &length, err) < 0 ||
         lab_yaml_parse(text, length, path, LAB_YAML_LIMITS, course->arena, &tree, err) < 0)
         return -1;
     for (int i = 0; words && i < words->count; i++)
         LAB_ADD(overrides, count, course->arena) = lab_value_as_text(words->items[i], "");
     course->overrides = lab_arena_copy(course->arena, overrides, (size_t)count, sizeof *overrides);
-    if (course_take(course, lab_value_get_text(kept, "campaign", "campaign"), tree, err) < 0)
+    if (course_take(course, name, tree, err) < 0)
         return -1;
     course->folder = lab_walk_trim(folder, course->arena);
     course->machine_note = lab_value_get_text(kept, "machine_note", NULL);

@@ -58,7 +58,9 @@ static int add_configs(const struct course *course, const char *root, const char
 
 static const char *rerun_line(const struct course *course) {
     LAB_AUTO(str, text);
-    lab_str_printf(&text, "gpulab campaign run %s --config-dir conf", course->campaign.name);
+    lab_str_add(&text, "gpulab campaign run ");
+    lab_str_add_shell(&text, course->campaign.name);
+    lab_str_add(&text, " --config-dir conf");
     for (int i = 0; course->overrides[i]; i++)
         if (!lab_str_starts(course->overrides[i], "output_dir=")) {
             lab_str_add(&text, " ");
