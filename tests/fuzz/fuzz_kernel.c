@@ -1,0 +1,37 @@
+/*
+ * fuzz_kernel.c: a file of the kernel cache is a miss, or the very code of its key and sum; the list
+ * shows it either way, and code that is stored in its place is loaded.
+ * covers: src/device/kernel_cache.c
+ */
+#include "base/str.h"
+#include "device/kernel_cache.h"
+#include "folder.h"
+
+#include <string.h>
+
+#define KEY "layer_norm bf16 sm_90"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    LAB_AUTO(arena, arena);
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_kernel_cache_entry *entries;
+    char *code = NULL;
+    size_t length = 0;
+    int count;
+    int64_t bytes;
+    folder_file("");
+    lab_kernel_cache_store(folder, KEY, "title", "code", 4);
+    require(lab_kernel_cache_list(folder, &arena, &entries, &count, &err) == 0 && count == 1);
+    folder_write(entries->file, data, size);
+    bool hit = lab_kernel_cache_load(folder, KEY, &arena, &code, &length) == 0;
+    require(lab_kernel_cache_list(folder, &arena, &entries, &count, &err) == 0 && count == 1);
+    require(entries->size_bytes == (int64_t)size && (!hit || !entries->damaged));
+    require(entries->damaged == lab_str_equal(entries->title, "damaged") || !entries->damaged);
+    if (hit)
+        require(length <= size && memcmp(code, data + size - length, length) == 0);
+    lab_kernel_cache_store(folder, KEY, "title", (const char *)data, size);
+    require(lab_kernel_cache_load(folder, KEY, &arena, &code, &length) == 0);
+    require(length == size && (size == 0 || memcmp(code, data, size) == 0));
+    require(lab_kernel_cache_clear(folder, &count, &bytes, &err) == 0 && count == 1);
+    return 0;
+}
