@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What commands print, to the letter: the lines `$ …` of tests/golden/printed.txt are run, of stored studies
 # and simulated machines, and each has to print the lines below it and to end with that status.
-# GOLDEN_UPDATE=1 writes the file anew, from its commands.
+# GOLDEN_UPDATE=1 writes the file anew, from its commands; GOLDEN_FIRST=1 ends at the first that differs.
 # label: build
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
@@ -56,6 +56,7 @@ mask() {
         s/(test_matrix-)[0-9a-f]{5}/\\1HASH/g; s/([^ ])   +/\\1  /g"
 }
 
+# shellcheck disable=SC2094 # what is printed so far is compared
 while IFS= read -r line; do
     [[ $line == '$ '* ]] || continue
     printf '%s\n' "$line"
@@ -64,6 +65,7 @@ while IFS= read -r line; do
     mask <"$work/out"
     mask <"$work/err" | sed 's/^/! /'
     [ $status = 0 ] || echo "[status $status]"
+    [ -z "${GOLDEN_FIRST:-}" ] || cmp -sn "$(stat -c %s "$work/printed")" "$work/printed" "$golden" || break
 done <"$golden" >"$work/printed"
 if [ -n "${GOLDEN_UPDATE:-}" ]; then
     cp "$work/printed" "$golden"
