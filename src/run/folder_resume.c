@@ -35,8 +35,10 @@ const char *folder_resume_command(const struct lab_folder_request *request,
     LAB_AUTO(str, command);
     struct lab_value *old;
     lab_str_add(&command, request->command);
-    if (!request->config || lab_yaml_parse(study->config, strlen(study->config), "config",
-                                           LAB_YAML_LIMITS, arena, &old, NULL) < 0)
+    if (!request->config ||
+        lab_yaml_parse(study->config, strlen(study->config), "config", LAB_YAML_LIMITS, arena, &old,
+                       NULL) < 0 ||
+        old->type != LAB_VALUE_MAP)
         return NULL;
     add_changes(old, request->config, "", &command, arena);
     return lab_arena_strdup(arena, command.text);

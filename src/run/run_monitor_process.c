@@ -68,9 +68,8 @@ static pid_t child_of(const struct monitor_view *view, const struct lab_process_
 }
 
 static bool is_own(const struct monitor_view *view, const struct lab_process_sample *sample) {
-    pid_t child = child_of(view, sample);
     return is_listed(view, sample->pid) || is_listed(view, sample->parent_pid) ||
-           (child && is_listed(view, child));
+           is_listed(view, child_of(view, sample));
 }
 
 /* --- where they were --- */
@@ -103,9 +102,7 @@ static bool was_there_before(const struct monitor_view *view, pid_t pid, int tra
     const struct lab_recording *recording = view->recording;
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct lab_process_list *list = &recording->processes[i];
-        if (list->time_ns >= view->question->start_ns)
-            return false;
-        for (int j = 0; j < list->count; j++)
+        for (int j = 0; list->time_ns < view->question->start_ns && j < list->count; j++)
             if (list->items[j].pid == pid && find_use(&list->items[j], track, whole))
                 return true;
     }

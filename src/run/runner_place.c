@@ -41,20 +41,18 @@ static void remove_siblings(struct runner_place *place, const struct lab_machine
 
 /* What was given to us less what the devices compute on; false = nothing is left. */
 static bool choose(struct runner_place *place, const struct lab_runner_spec *spec, bool siblings) {
-    bool any = false;
     CPU_OR_S(place->size, place->own, place->original, place->original);
     for (int i = 0; i < spec->plan->devices.count; i++) {
         const struct lab_device_ref *device = &spec->plan->devices.items[i];
         if (device->cpus.count == 0 || !is_used(spec, device->name))
             continue;
-        any = true;
         for (int j = 0; j < device->cpus.count; j++) {
             remove_cpu(place, device->cpus.items[j]);
             if (siblings)
                 remove_siblings(place, spec->machine, device->cpus.items[j]);
         }
     }
-    return any && CPU_COUNT_S(place->size, place->own) > 0;
+    return CPU_COUNT_S(place->size, place->own) > 0;
 }
 
 void runner_place_init(struct runner_place *place, const struct lab_runner_spec *spec) {

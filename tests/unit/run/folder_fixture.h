@@ -99,12 +99,14 @@ static inline void write_file(const char *path, const char *text) {
 
 /* --- studies --- */
 
+static const char *study_config, *study_words; /* NULL = as most */
+
 static inline struct lab_store_study study_of(uint64_t identity, uint64_t machine) {
     return (struct lab_store_study){.name = "quick_test",
                                     .option = "quick",
                                     .identity = identity,
-                                    .config = "experiment: {}\n",
-                                    .words = "[\"quick\"]",
+                                    .config = study_config ? study_config : "experiment: {}\n",
+                                    .words = study_words ? study_words : "[\"quick\"]",
                                     .machine = "{}",
                                     .version = "0.0.0",
                                     .created_wall_ns = 1700000000000000000,

@@ -263,11 +263,15 @@ static void rogue_lie(const char *lie) {
         ROGUE_RESULT("\1\0rate\0n\0\0\0\0\0\0\xf0\x7f");
     else if (strcmp(lie, "cut") == 0)
         ROGUE_RESULT("\2\0rate\0n\0\0\0\0\0\0\x59\x40");
-    else if (strcmp(lie, "twice") == 0) {
+    else if (strcmp(lie, "twice") == 0 || strcmp(lie, "late") == 0) {
         struct lab_str bytes;
         struct lab_frame frame = {.type = LAB_FRAME_RESULT, .result = &lab_result_none};
         lab_str_init(&bytes);
         lab_frame_write(&frame, &bytes);
+        if (strcmp(lie, "late") == 0)
+            frame = (struct lab_frame){
+                .type = LAB_FRAME_ITERATIONS,
+                .iterations = {0, &(struct lab_iteration){.start_ns = 1, .end_ns = 2}, 1}};
         lab_frame_write(&frame, &bytes);
         rogue_send(bytes.text, bytes.length);
         lab_str_release(&bytes);
@@ -369,16 +373,24 @@ static void rogue_behave(const char *mode, const char *rest) {
         rogue_result(0);
         rogue_hang();
     }
-    if (strcmp(mode, "dies_late") == 0) {
+    if (strcmp(mode, "dies_late") == 0 || strcmp(mode, "exits_late") == 0) {
         rogue_ready();
         rogue_result(0);
         rogue_hear(LAB_FRAME_ACK);
+        if (strcmp(mode, "exits_late") == 0)
+            _exit(3);
         rogue_crash(SIGSEGV);
     }
     if (strcmp(mode, "second") == 0) { /* works at the second attempt */
         if (rogue_leave_note("tried"))
             rogue_crash(SIGABRT);
         rogue_good();
+    }
+    if (strcmp(mode, "user") == 0 && strcmp(rest, "long") == 0) { /* 2 bytes each */
+        struct lab_str text;
+        lab_str_init(&text);
+        lab_str_add_repeat(&text, "\xc3\xa9", 4000);
+        rogue_fail(LAB_ERR_USER, text.text);
     }
     if (strcmp(mode, "user") == 0)
         rogue_fail(LAB_ERR_USER, "there is no\n\033[1msuch thing");

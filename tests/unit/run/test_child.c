@@ -76,6 +76,8 @@ LAB_TEST(an_exit_status) {
     wait_until_gone(&child);
     assert_int_equal(child.exit_status, 7);
     assert_int_equal(child.signal, 0);
+    lab_child_stop(&child, now());
+    lab_child_kill(&child, now());
     assert_false(child.stopped || child.stuck);
 }
 
@@ -92,6 +94,15 @@ LAB_TEST(a_program_that_is_not_there) {
     assert_int_equal(lab_child_start(&child, &spec, &children, &err), -1);
     assert_string_equal(err.text,
                         "can't start 'gpulab-no-such-program': No such file or directory");
+}
+
+LAB_TEST(a_descriptor_that_is_closed_is_not_inherited) {
+    const char *const argv[] = {"true", NULL};
+    const int closed = 1000;
+    struct lab_child_spec spec = {.argv = argv, .inherit_fds = &closed, .inherit_count = 1};
+    assert_int_equal(lab_child_start(&child, &spec, &children, &err), -1);
+    assert_string_equal(err.text, "no pipes for 'true': Bad file descriptor");
+    assert_int_equal(child.state, LAB_CHILD_NONE);
 }
 
 LAB_TEST(term_is_obeyed) {
@@ -232,6 +243,7 @@ LAB_TEST(the_tree) {
     start(&child, "sleep 1000 & echo $!; wait", 0);
     pid_t grandchild = hear_pid(&child);
     struct lab_process_tree tree = {0};
+    assert_null(lab_process_tree_find(&tree, grandchild));
     lab_process_tree_read(&tree);
     const struct lab_process *process = lab_process_tree_find(&tree, grandchild);
     assert_non_null(process);

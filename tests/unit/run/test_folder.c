@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "base/file/own.h"
+#include "base/log.h"
+#include "base/yaml/yaml.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -238,6 +240,9 @@ LAB_TEST(the_newest_unfinished_one_of_the_same_plan_goes_on) {
     make_study(in_study("2026-11-15/09-00-00"), PLAN + 1, MACHINE, 0); /* another plan */
     make_study(in_study("2026-11-15/10-00-00"), PLAN, MACHINE + 1, 0); /* another machine */
     make_directories(in_study("2026-11-15/11-00-00"));                 /* no study at all */
+    make_directories(in_study("2026-11-15/12-00-00_"));                /* nor these */
+    make_study(in_study("2026-11-15/12-00-00_x"), PLAN, MACHINE, 0);
+    make_study(in_study("2026-11-15/12-00-00_1x"), PLAN, MACHINE, 0);
     make_directories(in_study("notes"));
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
@@ -247,6 +252,58 @@ LAB_TEST(the_newest_unfinished_one_of_the_same_plan_goes_on) {
     assert_string_equal(folder.place, folder.path);
     lab_folder_close(&folder);
     assert_true(exists(in_study("2026-11-14/23-59-59_10/study.db")));
+}
+
+static void keep_log(enum lab_log_level level, const char *text, void *state) {
+    (void)level;
+    snprintf(state, 512, "%s", text);
+}
+
+/* Given a study that the same words began when defaults were others, then it is said how it goes on. */
+LAB_TEST(one_of_other_defaults_is_named) {
+    static const struct {
+        const char *config, *words, *changes;
+        int done;
+    } cases[] = {
+        {"a: 1\nb: {c: 2, d: [x]}\ne: {f: 3}\ng: 4\n", "[\"quick\"]",
+         " a=1 'b.d=[\"x\"]' 'e={\"f\": 3}'", 1},
+        {"a: 2\n", "[\"quick\"]", "", 1},
+        {"a: 1\n", "[\"other\"]", NULL, 1},
+        {"a: 1\n", "[\"quick\"]", NULL, 2},
+        {"[1]\n", "[\"quick\"]", NULL, 1},
+        {"{\n", "[\"quick\"]", NULL, 1},
+    };
+    struct lab_value *now;
+    static const char text[] = "{a: 2, b: {c: 2, d: [y]}, e: 5}";
+    assert_works(lab_yaml_parse(text, strlen(text), "now", LAB_YAML_LIMITS, &arena, &now, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = in_study(lab_arena_printf(&arena, "2026-11-1%zu/10-00-00", i));
+        char said[512] = "";
+        study_config = cases[i].config;
+        study_words = cases[i].words;
+        make_study(path, PLAN + 1, MACHINE, cases[i].done);
+        struct lab_folder folder = LAB_FOLDER_INIT;
+        struct lab_folder_request wanted = request(true);
+        wanted.words = "[\"quick\"]";
+        wanted.config = now;
+        lab_log_set_sink(keep_log, said, LAB_LOG_WARNING);
+        int result = lab_folder_open(&wanted, &folder, &err);
+        lab_log_set_sink(NULL, NULL, LAB_LOG_ERROR);
+        assert_works(result);
+        assert_false(folder.resumed);
+        lab_folder_close(&folder);
+        const char *expected =
+            cases[i].changes
+                ? lab_arena_printf(&arena,
+                                   "%s is unfinished and has other defaults: a new study starts. "
+                                   "To resume it: gpulab run quick_test%s",
+                                   path, cases[i].changes)
+                : "";
+        assert_string_equal(said, expected);
+        nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    }
+    study_config = NULL;
+    study_words = NULL;
 }
 
 LAB_TEST(a_failed_run_is_unfinished) {

@@ -440,6 +440,7 @@ LAB_TEST(payloads_decode) {
     CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\1\0\0\0name\0\xff\0", "isn't UTF-8");
     CATCHES(LAB_FRAME_METRICS, "123456781234567812345678\0\0\1\0a\0b\0",
             "metric of rank 65536, possible is -1 to 65535");
+    CATCHES(LAB_FRAME_MEET, "\2\0\0\0", "MEET frame of rank 1: answer 2, possible is 0 to 1");
     CATCHES(LAB_FRAME_ACK, "x", "ACK frame of rank 1: 1 bytes too many");
     CATCHES(LAB_FRAME_PROGRESS, "12345678", "ends within a number");
     SAY(.type = LAB_FRAME_PROGRESS, .rank = 1, .progress = {-1, 0});

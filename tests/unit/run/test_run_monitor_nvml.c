@@ -52,6 +52,17 @@ static void read_at(double seconds) {
     fail_msg("not read within 5 s");
 }
 
+LAB_TEST(a_store_that_cannot_be_written_is_refused) {
+    struct lab_store *read;
+    struct lab_err why = LAB_ERR_INIT;
+    ASSERT_OK(lab_store_open(test_path("study.db"), LAB_STORE_READ, &read, err));
+    struct lab_run_monitor_spec spec = {.machine = machine, .store = read, .simulated = true};
+    assert_int_equal(lab_run_monitor_open(&spec, &monitor, &why), -1);
+    assert_null(monitor);
+    assert_true(*why.text);
+    lab_store_close(read);
+}
+
 LAB_TEST(gpus_are_cool_when_they_are_as_before) {
     static const struct {
         double at_s;

@@ -172,6 +172,15 @@ LAB_TEST(a_gang_in_one_process) {
     assert_gang(3); /* each rank told what the one process has */
 }
 
+LAB_TEST(a_rank_that_fails_in_a_shared_process_is_named) {
+    plan.processes = LAB_PLAN_SHARED;
+    add_run("user.0", "cpu:0/2.0,cpu:0/2.1");
+    add_run("user.1", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "rank 0: there is no");
+    assert_int_equal(strncmp(stored(2).error, "there is no", 11), 0);
+}
+
 LAB_TEST(a_gang_that_hardly_ran_together_warns) {
     add_run("good.0", "a,b,c"); /* rank 2 begins a fifth later */
     assert_carried_out();
@@ -306,6 +315,14 @@ LAB_TEST(the_users_mistake_is_not_tried_again) {
     assert_int_equal(stored(1).exit_code, 1);
 }
 
+LAB_TEST(a_long_reason_is_cut_between_characters) {
+    add_run("user.long", "cpu:0");
+    assert_carried_out();
+    const char *reason = stored(1).error;
+    assert_true(strlen(reason) >= 500 && strlen(reason) % 2 == 0 && strlen(reason) < 8000);
+    assert_string_equal(reason + strlen(reason) - 2, "\xc3\xa9");
+}
+
 LAB_TEST(the_systems_refusal_is) {
     plan.max_retries = 1;
     add_run("system.0", "cpu:0");
@@ -366,6 +383,17 @@ LAB_TEST(a_pause_ends) {
     assert_carried_out();
     assert_int_equal(outcome.done, 2);
     assert_int_equal(count_events(LAB_RUNNER_COOLING), 1); /* none behind the last */
+}
+
+LAB_TEST(there_is_no_pause_while_another_runs) {
+    plan.cooldown_s = 0.01;
+    plan.max_workers = 2;
+    add_run("good.0", "cpu:0");
+    add_run("meet.0", "cpu:1"); /* ends in the third one's company */
+    add_run("meet.1", "cpu:0");
+    assert_carried_out();
+    assert_int_equal(outcome.done, 3);
+    assert_int_equal(count_events(LAB_RUNNER_COOLING), 0);
 }
 
 LAB_TEST(asked_once_it_finishes_what_runs) {

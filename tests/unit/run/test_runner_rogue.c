@@ -84,6 +84,18 @@ LAB_TEST(a_log_that_cannot_be_written) {
     assert_non_null(find_event(LAB_RUNNER_WARNING, "log not written: "));
 }
 
+LAB_TEST(a_log_that_is_there_already) {
+    mkdir(lab_arena_printf(&arena, "%s/logs", folder), 0777);
+    int fd =
+        open(lab_arena_printf(&arena, "%s/logs/prints.0.stdout", folder), O_CREAT | O_WRONLY, 0666);
+    assert_int_equal(write(fd, "before\n", 7), 7);
+    close(fd);
+    add_run("prints.0", "cpu:0");
+    assert_carried_out();
+    assert_string_equal(read_log("prints.0.stdout"), "before\n=== started again ===\nto stdout\n");
+    assert_string_equal(read_log("prints.0.stderr"), "to stderr\n");
+}
+
 LAB_TEST(a_flood_of_frames) {
     add_run("frames.0", "cpu:0");
     assert_carried_out();
@@ -106,9 +118,12 @@ LAB_TEST(a_result_and_no_end) {
 
 LAB_TEST(a_crash_after_the_result) {
     add_run("dies_late.0", "cpu:0");
+    add_run("exits_late.0", "cpu:0");
     assert_carried_out();
     assert_done(1);
+    assert_done(2);
     assert_non_null(find_event(LAB_RUNNER_WARNING, "ended by signal 11 after its result"));
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "ended with status 3 after its result"));
 }
 
 LAB_TEST(lies) {
@@ -147,9 +162,11 @@ LAB_TEST(lies) {
 LAB_TEST(more_lies) {
     add_run("lie.twice", "cpu:0");
     add_run("lie.rank", "cpu:0,cpu:1");
+    add_run("lie.late", "cpu:0");
     assert_carried_out();
     assert_failed(1, "it sent RESULT twice");
     assert_failed(2, "of another worker");
+    assert_failed(3, "it sent iterations after its result");
 }
 
 static int begin(int argc, char **argv) {
