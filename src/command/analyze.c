@@ -121,9 +121,6 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
                  0)
             return -1;
     }
-    if (call->rest && call->rest[0])
-        return lab_err_set(err, LAB_ERR_USER, "'--' has no meaning here: write ./%s for a file",
-                           call->rest[0]);
     static const char *const or_what[] = {[LAB_ANALYSIS_OF_TRACES] = " or a trace",
                                           [LAB_ANALYSIS_OF_RECORDINGS] = " or a recording",
                                           [LAB_ANALYSIS_OF_STUDIES] = " or its name"};

@@ -47,8 +47,6 @@ static int list_campaigns(const struct lab_command_call *call, struct lab_err *e
         topic.help = lab_run_summary(yaml, call->arena);
         LAB_ADD(topics, count, call->arena) = topic;
     }
-    if (count == 0)
-        return lab_err_set(err, LAB_ERR_USER, "there is no campaign");
     lab_command_print_topics(call, (const char *const[]){"campaigns", "campaign", "summary"},
                              topics, 0,
                              "'gpulab campaign run NAME --dry-run' shows the schedule, 'gpulab "

@@ -62,6 +62,30 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     unshare -m sh -ec 'mount -t tmpfs none /sys; exec "$1" doctor --json' sh "$gpulab" >"$work/out" 2>"$work/err"
     state topology limited
     json '{"huge pages", "NUMA", "GPUs"}.isdisjoint({c["check"] for c in d["checks"]})'
+
+    # given other words of the kernel, then each has its state, and the line that mends it
+    said() { # said FILE TEXT CHECK STATE FOUND MEND: of the check
+        [ -e "$1" ] || return
+        what="doctor where $1 has $2"
+        printf '%s\n' "$2" >"$work/said"
+        # shellcheck disable=SC2016 # for the inner shell
+        unshare -m sh -ec 'mount --bind "$2" "$3"; exec "$1" doctor --json' sh "$gpulab" "$work/said" "$1" \
+            >"$work/out" 2>"$work/err"
+        state "$3" "$4"
+        json "[(c['found'], c['mend']) for c in d['checks'] if c['check'] == '$3'] == [('$5', $6)]"
+    }
+    pages=/sys/kernel/mm/transparent_hugepage/enabled
+    said $pages 'always madvise [never]' 'huge pages' missing 'switched off' "'echo madvise | sudo tee $pages'"
+    said $pages 'always [madvise] never' 'huge pages' ok 'where asked for' None
+    said $pages '[always] madvise never' 'huge pages' ok 'always' None
+fi
+
+# given one of several CPUs, then placements are limited
+if [ "$(nproc)" -gt 1 ]; then
+    what="doctor with one CPU"
+    taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$gpulab" doctor --json >"$work/out" 2>"$work/err"
+    state CPUs limited
+    json '[c["found"] for c in d["checks"] if c["check"] == "CPUs"][0].startswith("1 of ")'
 fi
 
 # the file for a bug report

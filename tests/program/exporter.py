@@ -241,14 +241,15 @@ def check_life(gpulab):
     check("other machines" not in messages, messages)
 
     # GPU 1 is away for two seconds: nothing of it is left meanwhile but that it is down
-    process, url = start(gpulab, "--listen", "0", "--interval", "50ms", gpus="gpus=2; lost=1@0.5..1.5")
+    process, url = start(gpulab, "--listen", "0", "--interval", "50ms", gpus="gpus=2; lost=1@0.5..1.5; xid=0:79@+0.1")
     text = wait_for_line(url, 'gpulab_device_up{gpu="1"', " 0")
     check('DCGM_FI_DEV_POWER_USAGE{gpu="0"' in text, "the other GPU suffers", text)
     check(text.count('gpu="1"') == 1, "something is left of a GPU that was lost", text)
     text = wait_for_line(url, 'gpulab_device_up{gpu="1"', " 1")
     check('DCGM_FI_DEV_POWER_USAGE{gpu="1"' in text, "nothing of a GPU that is back", text)
     messages = stop(process, signal.SIGTERM)
-    check("GPU 1 " in messages and "is back after" in messages, messages)
+    check("GPU 1 (" in messages and "has no samples" in messages and "is back after" in messages, messages)
+    check("GPU 0 (" in messages and "): Xid 79" in messages, messages)
 
 
 def main():

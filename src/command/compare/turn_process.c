@@ -194,8 +194,6 @@ static int run_process(void *opaque, int side, struct lab_turn *ret_turn, struct
     draw(process);
     process->last_length = 0;
     memset(process->last, 0, sizeof process->last);
-    if (lab_stop_level() > 0)
-        return 1;
     if (lab_subprocess_run(&spec, &scratch, &result, err) < 0)
         return -1;
     take_ticks(process);

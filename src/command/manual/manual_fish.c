@@ -21,7 +21,7 @@ static void open_rule(const char *program, const char *at, struct lab_str *out) 
 }
 
 static void close_rule(const char *help, struct lab_str *out) {
-    if (help && help[0]) {
+    if (help && *help) {
         lab_str_add(out, " -d ");
         lab_manual_add_quoted(out, help);
     }

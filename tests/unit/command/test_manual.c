@@ -1,13 +1,14 @@
 /*
  * test_manual.c: help, man page and completion of a small made-up program, the latter two tried in
- * groff and in the shells themselves, where they are installed.
+ * groff and in the shells themselves, where they are installed; and all of them to the letter.
  */
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/hash.h"
 #include "base/subprocess.h"
 #include "command/manual/manual.h"
 
-#include "test.h"
+#include "golden.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,6 +337,24 @@ LAB_TEST(completion_in_zsh) {
     is_installed_or_skip(installed, "zsh");
     assert_string_equal(result.err, "");
     assert_int_equal(result.exit_status, 0);
+}
+
+LAB_TEST(every_form_to_the_letter) {
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    uint64_t widths = LAB_HASH_START;
+    for (int columns = 0; columns <= 100; columns++) {
+        lab_str_clear(&out);
+        lab_manual_overview(&manual, columns, LAB_MANUAL_PLAIN, &out);
+        for (int i = 0; pages[i]; i++)
+            lab_manual_help(&manual, pages[i], columns, LAB_MANUAL_COLOUR, &out);
+        widths = lab_hash_text(widths, out.text);
+    }
+    lab_str_printf(&out, "of all widths: %016llx\n", (unsigned long long)widths);
+    for (int i = 0; pages[i]; i++)
+        lab_manual_man(&manual, i ? pages[i] : NULL, &out);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lab_manual_completion(&manual, shells[i], &out), 0);
+    assert_golden(out.text, "manual.txt");
 }
 
 LAB_TEST(an_unknown_shell) {

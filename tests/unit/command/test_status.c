@@ -55,6 +55,36 @@ LAB_TEST(running_study_is_shown_with_its_runner) {
                      holders[runner].pid);
 }
 
+/* Given a program that reports, then its last values come with its run. */
+LAB_TEST(values_of_a_running_program_are_shown) {
+    run_workload = "command";
+    const char *path = given_study("busy", "dr..");
+    run_workload = "vit";
+    given_runner("busy");
+    given_progress(path, 2, "measuring", 3);
+    static const struct lab_store_metric metrics[] = {{"loss", "", 0, 0.75, 1, 10},
+                                                      {"loss", "", 0, 0.5, 2, 20},
+                                                      {"speed", "tokens/s", 0, 1250, 2, 20}};
+    struct lab_store *store;
+    assert_works(lab_store_open(lab_arena_printf(&arena, "%s/study.db", path), LAB_STORE_WRITE,
+                                &store, &err));
+    assert_works(lab_store_add_metrics(store, 2, metrics, 3, &err));
+    lab_store_close(store);
+    CALL(lab_command_status, NULL);
+    assert_output("loss 0.5");
+    CALL(lab_command_status, "--json");
+    const struct lab_value *run = lab_value_get(first_study(), "progress")->items[0];
+    assert_true(lab_value_get_number(run, "step") == 20);
+    const struct lab_value *list = lab_value_get(run, "metrics");
+    assert_int_equal(list->count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(lab_value_get_text(list->items[i], "name", ""), i ? "speed" : "loss");
+        assert_string_equal(lab_value_get_text(list->items[i], "unit", "?"), i ? "tokens/s" : "");
+        assert_int_equal(lab_value_get_int(list->items[i], "rank", -7), 0);
+        assert_true(lab_value_get_number(list->items[i], "last") == (i ? 1250 : 0.5));
+    }
+}
+
 LAB_TEST(interrupted_study_says_how_to_go_on) {
     given_study("stopped", "dr..");
     CALL(lab_command_status, NULL);
