@@ -144,8 +144,8 @@ run run test_matrix 'experiment.command="./train.sh {lr} {max_iters}"' \
     '+experiment.matrix.lr=[0.1,0.01]' experiment.matrix.max_iters=500 device=cpu --dry-run
 expect_status 0
 expect_out "test_matrix: 6 points, 2 distinct × 1 repeat = 2 runs$"
-expect_out "gpu0_numa0_lr0.1_max_iters500 "
-expect_out "gpu0_numa0_lr0.01_max_iters500 "
+expect_out "lr=0.1 "
+expect_out "lr=0.01 "
 run run test_matrix device=cpu --dry-run
 expect_status 2
 expect_one_line

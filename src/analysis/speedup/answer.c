@@ -90,8 +90,7 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
     if (tested == 0)
         return NULL;
     if (!found) /* a value that isn't known would read as a finding */
-        return outside == tested ? outside_words(gangs, devices, model, arena)
-                                 : EVEN_OPEN;
+        return outside == tested ? outside_words(gangs, devices, model, arena) : EVEN_OPEN;
     const struct lab_claim *claim = &found->claim;
     bool batch = lab_str_equal(found->over, "batch");
     return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
