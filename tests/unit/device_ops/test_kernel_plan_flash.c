@@ -125,17 +125,21 @@ LAB_TEST(tiles_that_do_not_fit_are_refused_with_the_reason) {
     assert_refused(attention(60, 128, LAB_BF16), "block_m=128,pingpong=0", "only 60 tokens");
 }
 
-LAB_TEST(causal_tiles_have_more_stages_than_a_group_skips) {
-    struct lab_launch launch = attention(1000, 64, LAB_BF16);
-    const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
-    struct lab_tuning tuning = {0};
-    const char *text = "block_m=192,block_n=64,stages=2,q_stages=1";
-    assert_int_equal(lab_tuning_parse(tunable, &place, &launch, text, &tuning, NULL), 0);
-    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, NULL), 0);
-    launch.causal = true;
-    assert_refused(launch, text, "needs more than 2 stages");
-    tuning.values[2] = 3;
-    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, NULL), 0);
+LAB_TEST(tiles_are_larger_where_a_sequence_fills_them) {
+    static const struct {
+        int64_t width, tokens;
+        bool causal;
+        unsigned threads;
+    } cases[] = {
+        {64, 511, true, 384},   {64, 512, true, 512},  {64, 577, false, 384},
+        {64, 1024, false, 512}, {96, 2047, true, 384}, {96, 2048, true, 512},
+        {128, 4096, true, 384},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lab_launch launch = attention(cases[i].tokens, cases[i].width, LAB_BF16);
+        launch.causal = cases[i].causal;
+        assert_int_equal(plan_on(h200, launch).threads, cases[i].threads);
+    }
 }
 
 LAB_TEST(a_tuned_launch_is_done_as_the_tuning_says) {

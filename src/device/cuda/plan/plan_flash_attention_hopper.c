@@ -55,13 +55,6 @@ static int hopper_flash_check(const struct lab_launch *launch, struct cuda_capac
     if (values[PINGPONG] && values[BLOCK_M] == GROUP)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d: taking turns needs several warp groups", GROUP);
-    /* The first group skips as many blocks of keys as lie in the others' part of the diagonal,
-     * without waiting for them: a ring of so few stages would count it twice. */
-    if (launch->causal && quotient_up(values[BLOCK_M] - GROUP, values[BLOCK_N]) >= values[STAGES])
-        return lab_err_set(
-            err, LAB_ERR_UNSUPPORTED,
-            "block_m=%d with block_n=%d needs more than %d stages where it is causal",
-            values[BLOCK_M], values[BLOCK_N], values[STAGES]);
     if (values[BLOCK_M] > GROUP && values[BLOCK_M] >= 2 * s.tokens)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d: the sequence has only %lld tokens", values[BLOCK_M],
@@ -71,10 +64,10 @@ static int hopper_flash_check(const struct lab_launch *launch, struct cuda_capac
 
 /* Tiles of 192 queries keep the matrix unit busier where scores are cheap, but of a short sequence
  * more of them is empty, or masked. Measured on an H200. */
-static bool is_long(const struct lab_launch *launch, int64_t tokens) {
+static bool is_long(const struct lab_launch *launch, struct lab_flash_shape s) {
     if (launch->causal)
-        return tokens >= 2048;
-    return quotient_up(tokens, 192) * 192 * 17 <= quotient_up(tokens, 128) * 128 * 20;
+        return s.tokens >= (s.width == 64 ? 512 : 2048);
+    return quotient_up(s.tokens, 192) * 192 * 17 <= quotient_up(s.tokens, 128) * 128 * 20;
 }
 
 static struct lab_tuning hopper_flash_usual(const struct lab_launch *launch,
@@ -85,11 +78,10 @@ static struct lab_tuning hopper_flash_usual(const struct lab_launch *launch,
         return (struct lab_tuning){PARAMETERS, {GROUP, s.width == 256 ? 80 : 128, 2, 1, 0}};
     switch (s.width) {
     case 64:
-        return (struct lab_tuning){PARAMETERS,
-                                   {is_long(launch, s.tokens) ? 192 : 128, 128, 3, 2, 1}};
+        return (struct lab_tuning){PARAMETERS, {is_long(launch, s) ? 192 : 128, 128, 3, 2, 1}};
     case 96:
-        return is_long(launch, s.tokens) ? (struct lab_tuning){PARAMETERS, {192, 96, 3, 2, 1}}
-                                         : (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
+        return is_long(launch, s) ? (struct lab_tuning){PARAMETERS, {192, 96, 3, 2, 1}}
+                                  : (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
     case 128:
         return (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
     default:
