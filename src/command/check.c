@@ -401,7 +401,7 @@ static int check_outside(const struct lab_command_call *call, struct lab_check_r
             *end = '\0';
         read_line(line, call->arena, &result);
     }
-    if (ended.stopped)
+    if (ended.stopped || lab_interrupt_seen()) /* the other process may have ended by it first */
         return lab_err_set(err, LAB_ERR_INTERRUPTED, "stopped before the check was done");
     result.duration_s = 1e-9 * (double)ended.duration_ns;
     if (!ended.timed_out && ended.exit_status != 0 && result.count == 0) {
