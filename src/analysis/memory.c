@@ -33,6 +33,11 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct memory, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
 
+/* The change is the last. */
+static int figure_count(bool compared) {
+    return LAB_COUNT_OF(figure_fields) - !compared;
+}
+
 struct gpu_row { /* over the recordings of a label */
     int gpu;
     double mean, deviation, peak, share;
@@ -139,7 +144,7 @@ static void add_part(struct lab_analysis_result *result, const struct memory *me
     struct gpu_row *rows = lab_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
     for (int i = 0; i < count; i++)
         rows[i] = describe_gpu(memory, first, indices[i], arena);
-    LAB_PART_FIGURES(part, figure_fields, memory, arena);
+    lab_rows_set_figures(part, figure_fields, figure_count(compared), memory, arena);
     /* of one label, or of the reference, there is nothing to compare */
     int fields = LAB_COUNT_OF(gpu_fields) - (label == first || !compared);
     struct lab_rows table = LAB_ROWS(gpu_fields, rows, count);
@@ -182,7 +187,7 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
     int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     /* of a study with many points, the first to be run is no reference */
     bool compared = count <= FEW || isnan(input->recordings[0].rate);
-    result->column_count -= !compared; /* the change is the last */
+    result->column_count = lab_rows_column_count(figure_fields, figure_count(compared));
     struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
     struct lab_claim **claims = lab_arena_alloc(arena, (size_t)count, sizeof *claims);
     for (int i = 0; i < count; i++) {

@@ -70,7 +70,7 @@ static void claim_columns(const struct lab_doc_column *column, struct lab_doc_co
                                              LAB_UNIT_COUNT};
 }
 
-static int column_count(const struct lab_field *fields, int count) {
+int lab_rows_column_count(const struct lab_field *fields, int count) {
     int columns = 0;
     for (int i = 0; i < count; i++)
         columns += fields[i].type == LAB_FIELD_CLAIM ? CLAIM_COLUMNS : 1;
@@ -80,7 +80,7 @@ static int column_count(const struct lab_field *fields, int count) {
 static const struct lab_doc_column *make_columns(const struct lab_field *fields, int count,
                                                  struct lab_arena *arena) {
     struct lab_doc_column *columns =
-        lab_arena_alloc(arena, (size_t)column_count(fields, count), sizeof *columns);
+        lab_arena_alloc(arena, (size_t)lab_rows_column_count(fields, count), sizeof *columns);
     for (int i = 0, c = 0; i < count; i++) {
         if (fields[i].type == LAB_FIELD_CLAIM) {
             claim_columns(&fields[i].column, columns + c, arena);
@@ -110,7 +110,7 @@ static void set_cells(const struct lab_field *fields, int count, const void *rec
 struct lab_doc_table *lab_rows_add_table(struct lab_analysis_part *part, const char *key,
                                          const char *title, const struct lab_rows *rows,
                                          struct lab_arena *arena) {
-    int columns = column_count(rows->fields, rows->field_count);
+    int columns = lab_rows_column_count(rows->fields, rows->field_count);
     struct lab_doc_table *table = lab_analysis_add_table(
         part, key, rows->count > 0 ? title : NULL,
         make_columns(rows->fields, rows->field_count, arena), columns, arena);
@@ -130,7 +130,7 @@ struct lab_analysis_result lab_rows_result(const char *key, const struct lab_fie
     return (struct lab_analysis_result){.arena = arena,
                                         .part_key = key,
                                         .columns = make_columns(fields, count, arena),
-                                        .column_count = column_count(fields, count)};
+                                        .column_count = lab_rows_column_count(fields, count)};
 }
 
 void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field *fields, int count,

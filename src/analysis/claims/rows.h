@@ -90,6 +90,8 @@ struct lab_analysis_result lab_rows_result(const char *key, const struct lab_fie
     lab_rows_set_figures((part), (figure_fields), LAB_COUNT_OF(figure_fields), (record), (arena))
 void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field *fields, int count,
                           const void *record, struct lab_arena *arena);
+/* Cells that a part needs for so many fields: a claim takes several. */
+int lab_rows_column_count(const struct lab_field *fields, int count);
 
 /* All claims in the rows, row by row, but for a subject against itself. */
 void lab_rows_add_claims(struct lab_analysis_result *result, const struct lab_rows *rows,
