@@ -79,6 +79,16 @@ static const struct lab_field spike_fields[] = {
     LAB_FIELD(struct spike_row, change, "time_change", "Time", LAB_UNIT_CHANGE),
 };
 
+static const char *role_of(struct correlate_finding finding) {
+    const struct lab_resource_correlation *item = finding.item;
+    if (lab_resource_correlation_is_suspect(item))
+        return "possible cause";
+    if (item->role != LAB_RESOURCE_OWN)
+        return "consequence";
+    return item->resource.index == finding.of->rank_times.gpu ? "own activity"
+                                                              : "same run's activity";
+}
+
 static struct row make_row(struct correlate_finding finding, const struct lab_study_table *study,
                            struct lab_arena *arena) {
     const struct lab_resource_correlation *item = finding.item;
@@ -90,9 +100,7 @@ static struct row make_row(struct correlate_finding finding, const struct lab_st
                         .key = lab_resource_key(&item->resource, arena),
                         .title = lab_resource_title(&item->resource, arena),
                         .figure = item->figure == LAB_TIE_TIME ? "time" : "spread",
-                        .role = lab_resource_correlation_is_suspect(item) ? "possible cause"
-                                : item->role == LAB_RESOURCE_OWN          ? "own activity"
-                                                                          : "consequence",
+                        .role = role_of(finding),
                         .gpu_id = finding.of->rank_times.gpu_id,
                         .rho = rho,
                         .p = item->spearman.p,
@@ -112,7 +120,7 @@ struct correlated {
     struct figures figures;
     struct correlate_finding *findings; /* possible causes first, then the strongest */
     int finding_count;
-    int own;          /* of these, the GPU's own activity */
+    int own;          /* of these, activity of the run's own GPUs */
     int possible;     /* tested that could be a cause */
     double effective; /* windows, the fewest of these */
     int without_iterations, without_samples;
@@ -188,7 +196,7 @@ static const char *why_untested(const struct correlated *made) {
         return "there is no run.";
     if (made->figures.tested > 0)
         return made->figures.found == 0 && made->possible == 0
-                   ? "only the GPUs' own activity was sampled."
+                   ? "only the activity of the runs' own GPUs was sampled."
                    : NULL;
     if (made->figures.resources > 0)
         return lab_arena_printf(made->arena,
@@ -240,7 +248,7 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                 "|ρ| ≥ %.2f would have been detected).",
                                 made->finding_count == 0 ? "No"
                                 : made->own == made->finding_count
-                                    ? "Besides a GPU's own activity, no"
+                                    ? "Besides the activity of a run's own GPUs, no"
                                     : "Besides what follows from the iterations, no",
                                 made->possible, none->bound);
     return lab_arena_printf(

@@ -382,9 +382,10 @@ LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
     given_column(&beside, mate, LAB_METRIC_UTILIZATION, -1, 1, neighbour_core, &small);
     given_column(&beside, mate, LAB_METRIC_PCIE_RX_RATE, -1, 1, noisy, &traffic);
     struct lab_analysis_result result = when_asked(&given, "correlate");
-    assert_string_equal(result.answer, "Not tested: only the GPUs' own activity was sampled.");
+    assert_string_equal(result.answer,
+                        "Not tested: only the activity of the runs' own GPUs was sampled.");
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++)
-        assert_string_equal(cell_of(&result, "tested", i, "role")->text, "own activity");
+        assert_string_equal(cell_of(&result, "tested", i, "role")->text, "same run's activity");
     /* but beside a run of GPU 2 alone it may be one */
     run->rank_count = 1;
     result = when_asked(&given, "correlate");
