@@ -99,6 +99,31 @@ static bool is_traffic(const struct lab_resource_correlations *of,
            item->resource.index != of->rank_times.gpu;
 }
 
+/* Whether any traffic of another GPU was read: such values correlate with nothing if constant. */
+static bool has_traffic(const struct lab_rank_times *rank_times) {
+    for (int p = 0; p < rank_times->count; p++) {
+        const struct lab_recording *recording = rank_times->items[p].run->recording;
+        for (int t = 0; t < recording->track_count; t++) {
+            const struct lab_entity *entity = &recording->tracks[t].entity;
+            for (int c = 0; c < entity->column_count && recording->tracks[t].count > 0; c++) {
+                struct lab_resource resource = {.metric =
+                                                    (enum lab_metric_id)entity->columns[c].metric};
+                if (lab_resource_is_pcie(&resource) && entity->index != rank_times->gpu &&
+                    recording->tracks[t].values[c] && recording->tracks[t].valid[c])
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static const char *why_no_traffic(const struct sampled *sampled) {
+    for (int d = 0; d < sampled->device_count; d++)
+        if (has_traffic(&sampled->correlations[d].rank_times))
+            return "PCIe traffic of other GPUs never changed, or has too few windows";
+    return "PCIe traffic of other GPUs was not sampled";
+}
+
 static bool is_cpu(const struct lab_resource_correlations *of,
                    const struct lab_resource_correlation *item) {
     (void)of;
@@ -214,8 +239,7 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
     judge_tuning(phases, tuning, &ret_indicators[1], &ret_indicators[4]);
     struct candidate pcie = choose(sampled, is_traffic, arena),
                      cpu = choose(sampled, is_cpu, arena);
-    judge_correlation(&pcie, "PCIe traffic of other GPUs was not sampled", arena,
-                      &ret_indicators[2]);
+    judge_correlation(&pcie, why_no_traffic(sampled), arena, &ret_indicators[2]);
     if (!find_spikes(sampled, arena, &ret_indicators[3]))
         judge_correlation(&cpu, "CPU use was not sampled, or never changed", arena,
                           &ret_indicators[3]);
