@@ -95,7 +95,8 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
                      struct row **ret_rows) {
     struct row *rows = NULL;
     int count = 0, best = lab_choices_best(placements, model);
-    bool decided = lab_choices_decided(placements, model);
+    bool decided =
+        lab_choices_decided(placements, model) || best != lab_choices_default(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
         bool use = i == best || (decided && lab_choices_alike(placements, best, i));

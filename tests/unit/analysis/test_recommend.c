@@ -246,6 +246,8 @@ LAB_TEST(of_devices_as_good_the_better_over_all_is_named_first) {
     assert_says(figure(&result, 0, "best")->text, "GPU 1");
     assert_says(figure(&result, 1, "best")->text, "GPU 1 (or GPU 0, within ±");
     assert_string_equal(figure(&result, 1, "gpu_ids")->text, "1");
+    for (int row = 0; row < 2; row++) /* neither is the default alone */
+        assert_string_equal(cell(&result, 1, "placements", row, "use")->text, "recommended");
     given_end(&given);
 }
 
