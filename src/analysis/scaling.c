@@ -67,6 +67,18 @@ static const struct lab_field prediction_fields[] = {
 
 /* --- sentences --- */
 
+/* ", plus launches and memory traffic, each inconclusive": terms of the model that the runs don't
+ * determine. */
+static void add_open_terms(const struct lab_claim *launch, const struct lab_claim *memory,
+                           struct lab_str *text) {
+    bool launches = launch->verdict == LAB_CLAIM_INCONCLUSIVE,
+         traffic = memory->verdict == LAB_CLAIM_INCONCLUSIVE;
+    if (launches || traffic)
+        lab_str_printf(text, ", plus %s%s%s, %sinconclusive", launches ? "launches" : "",
+                       launches && traffic ? " and " : "", traffic ? "memory traffic" : "",
+                       launches && traffic ? "each " : "");
+}
+
 /* "2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2], bytes / 730 GB/s [690, 770]) (95% CI,
  * 5 runs; …)" */
 static void add_model(const struct scaling_group *group, struct lab_arena *arena,
@@ -91,6 +103,7 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
         lab_str_printf(text, "%sFLOPs / %s", two ? "max(" : "", lab_claim_short(rate, arena));
         if (two)
             lab_str_printf(text, ", bytes / %s)", lab_claim_short(memory, arena));
+        add_open_terms(launch, memory, text);
         lab_str_printf(text, " (95%% CI, %d runs; R² %.2f; leave-one-out error %.1f%%).", rate->n,
                        group->r_squared, 100 * group->leave_one_out);
     } else {

@@ -264,6 +264,16 @@ LAB_TEST(a_misfit_widens_the_intervals) {
     given_end(&given);
 }
 
+/* Terms that predictions use are named, though their values aren't known. */
+LAB_TEST(a_term_that_is_inconclusive_is_in_the_formula) {
+    struct given_study given;
+    given_models(&given, (struct planted){.noise = 0.002, .repeats = 5, .misfit = 0.013});
+    struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+    assert_int_equal(claim_of(&result, "scaling.bandwidth", "")->verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_says(result.answer, "], plus memory traffic, inconclusive (95% CI, 5 runs; ");
+    given_end(&given);
+}
+
 LAB_TEST(one_run_each_gives_values_and_no_verdict) {
     struct given_study given;
     given_models(&given, (struct planted){.noise = 0.002});
