@@ -21,7 +21,7 @@ struct figures { /* of a part; NaN = it doesn't ask about that */
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, points, "points", "Points", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE,
-              "Bandwidth without latency", true),
+              "Bandwidth, fitted", true),
     LAB_FIELD(struct figures, latency_s, "latency_ms", "Latency", LAB_UNIT_TIME, NULL, true),
     LAB_FIELD(struct figures, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
