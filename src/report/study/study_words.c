@@ -73,6 +73,15 @@ static bool local_time(int64_t wall_ns, struct tm *ret) {
     return localtime_r(&seconds, ret) != NULL;
 }
 
+static void add_duration(struct lab_str *out, double seconds) {
+    if (seconds < 120)
+        lab_str_add_time(out, seconds);
+    else
+        lab_str_add_duration(out, seconds, LAB_DURATION_ROUNDED);
+}
+
+#define PAUSED 1.1 /* whole time over that of the runs: there were cool-downs */
+
 void study_add_when(const struct study_digest *digest, struct lab_str *out) {
     struct tm first, last;
     if (!digest->first_wall_ns || !local_time(digest->first_wall_ns, &first) ||
@@ -86,13 +95,16 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
         lab_str_add(out, " to ");
         lab_str_add_clock(out, digest->last_wall_ns, one_day ? "%H:%M:%S" : LAB_STR_DATE);
     }
+    double whole_s = 1e-9 * (double)(digest->last_wall_ns - digest->first_wall_ns);
     if (digest->busy_s > 0) {
         lab_str_add(out, "; the runs took ");
-        if (digest->busy_s < 120)
-            lab_str_add_time(out, digest->busy_s);
-        else
-            lab_str_add_duration(out, digest->busy_s, LAB_DURATION_ROUNDED);
+        add_duration(out, digest->busy_s);
         lab_str_add(out, simulated ? " of simulated time" : "");
+    }
+    if (digest->busy_s > 0 && simulated && whole_s > PAUSED * digest->busy_s) {
+        lab_str_add(out, ", ");
+        add_duration(out, whole_s);
+        lab_str_add(out, " with the pauses between them");
     }
 }
 
