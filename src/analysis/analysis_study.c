@@ -271,6 +271,16 @@ static const char *are(int count) {
     return count == 1 ? " is" : "s are";
 }
 
+/* "Every point was run once"; where runs are left, failed or invalid, how many points have one. */
+static const char *single_runs(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points);
+    if (count >= study->planned_count)
+        return "Every point was run once";
+    return lab_arena_printf(arena, "%d point%s 1 run%s", count, count == 1 ? " has" : "s have",
+                            count == 1 ? "" : " each");
+}
+
 void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
                          const char *const **notes, struct lab_arena *arena) {
     const char *const *own = NULL;
@@ -292,10 +302,13 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
     if (study->run_count > 0 && !study->repeated)
         lab_analysis_note(
             &own, arena,
-            "Every point was run once: there are values and no verdicts. Intervals are from within "
-            "one run and don't cover other runs. %s.",
+            "%s: there are values and no verdicts. Intervals are from within one run and don't "
+            "cover other runs. %s.",
+            single_runs(study, arena),
             study->option && !*study->option ? "Several files of each give verdicts"
-                                             : "experiment.repeat=5 gives verdicts");
+            : !study->repeats_planned        ? "experiment.repeat=5 gives verdicts"
+            : open > 0                       ? "Finish the study: its repeats give verdicts"
+                                             : "More valid runs give verdicts");
     lab_analysis_add_notes(notes, own, prefix, arena);
     lab_analysis_add_notes(notes, study->notes, prefix, arena);
 }

@@ -251,9 +251,10 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                     ? "Besides the activity of a run's own GPUs, no"
                                     : "Besides what follows from the iterations, no",
                                 made->possible, none->bound);
-    return lab_arena_printf(
-        arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
-        made->study->repeated ? "the runs are too short" : "1 run of each point", made->possible);
+    return lab_arena_printf(arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
+                            made->study->repeated ? "the runs are too short"
+                                                  : "at most 1 run per point",
+                            made->possible);
 }
 
 /* --- the whole --- */

@@ -109,6 +109,7 @@ static void add_runs(struct lab_study_table *whole, const struct lab_study_table
     whole->failed = whole->failed && more->failed ? all : NULL;
     whole->planned_count += more->planned_count;
     whole->gangs_planned |= more->gangs_planned;
+    whole->repeats_planned |= more->repeats_planned;
     whole->failed_count += more->failed_count;
     whole->invalid_count += more->invalid_count;
     whole->simulated |= more->simulated;

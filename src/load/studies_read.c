@@ -346,6 +346,7 @@ static int read_runs(struct reading *reading, struct lab_err *err) {
     table->failed = lab_arena_alloc(reading->arena, count + 1, sizeof *table->failed);
     for (size_t i = 0; i < count; i++) {
         table->gangs_planned |= runs[i]->rank_count > 1;
+        table->repeats_planned |= runs[i]->repeat > 0;
         for (int k = 0; k < runs[i]->rank_count; k++)
             table->simulated |= lab_str_starts(runs[i]->ranks[k].device, "sim:");
         if (runs[i]->state == LAB_RUN_FAILED)

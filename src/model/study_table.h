@@ -108,6 +108,7 @@ struct lab_study_table {
     int run_count;
     int planned_count, failed_count; /* of all runs */
     bool gangs_planned;              /* some run, done or not, has several devices */
+    bool repeats_planned;            /* some run, done or not, repeats another */
     struct lab_study_run *failed;    /* what these were to run, no values; NULL = unknown */
     int invalid_count;               /* done, but not valid */
     bool all_invalid;                /* so that they are used nevertheless: say so in a note */

@@ -128,9 +128,12 @@ const char *report_runs_answer(const struct lab_study_table *study, bool bounds,
         used += points[i].count;
     }
     const char *bound = bounds && single ? lab_study_bound_words(points, count, arena) : NULL;
-    const char *verdict = single ? " 1 run per point: no verdict." : "";
+    const char *once = used < study->planned_count
+                           ? lab_arena_printf(arena, "%d points have 1 run each", count)
+                           : "1 run per point";
+    const char *verdict = single ? lab_arena_printf(arena, " %s: no verdict.", once) : "";
     if (bound)
-        verdict = lab_arena_printf(arena, " %s (1 run per point: no verdict).", bound);
+        verdict = lab_arena_printf(arena, " %s (%s: no verdict).", bound, once);
     const char *valid = "";
     if (used < study->run_count)
         valid = lab_arena_printf(arena, "%d of %d runs are valid: ", used, study->run_count);

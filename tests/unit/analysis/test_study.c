@@ -177,11 +177,14 @@ LAB_TEST(test_notes_tell_what_is_missing) {
     given.table.failed_count = 1;
     given.table.invalid_count = 1;
     given.table.repeated = false;
+    given.table.repeats_planned = true;
     lab_study_add_notes(&given.table, "", &notes, &given.arena);
     assert_int_equal(count_notes(notes), 4);
     assert_string_equal(notes[0], "1 of 8 runs failed and is left out.");
     assert_string_equal(notes[1], "3 of 8 runs are still to be done.");
     assert_string_equal(notes[2], "1 run is done but not valid, and left out.");
+    assert_contains(notes[3], "2 points have 1 run each: there are values and no verdicts.");
+    assert_contains(notes[3], "Finish the study: its repeats give verdicts.");
     lab_study_add_notes(&given.table, "numa_study: ", &notes, &given.arena);
     assert_int_equal(count_notes(notes), 8);
     assert_string_equal(notes[4], "numa_study: 1 of 8 runs failed and is left out.");

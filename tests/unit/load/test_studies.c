@@ -172,7 +172,7 @@ LAB_TEST(runs_that_are_done_are_in_the_order_of_their_beginning) {
     assert_string_equal(table.runs[0].run->id, "sim_r0");
     assert_string_equal(table.runs[4].run->id, "gpu1_r0");
     assert_true(table.simulated);
-    assert_true(table.repeated);
+    assert_true(table.repeated && table.repeats_planned);
     assert_null(table.runs[0].ranks[0].iterations);
 }
 
