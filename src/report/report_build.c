@@ -121,8 +121,9 @@ static void analyse_samples(struct report_found *found, const struct lab_study_t
         if (gpus == 0)
             continue;
         most = gpus > most ? gpus : most;
-        recordings[count++] =
-            (struct lab_labelled_recording){run->run->id, run->point, own, run->rate};
+        const char *unit = run->run->rate_unit;
+        recordings[count++] = (struct lab_labelled_recording){
+            run->run->id, run->point, own, run->rate, unit && *unit ? unit : NULL};
     }
     if (most < 2)
         return;

@@ -159,5 +159,8 @@ expect_out 'sim:mine: Mine'
 study nccl_settings device=sim:rtx4070tis-2 experiment.series=null
 json 'len(d) == 10 and all(r["success"] and len(r["ranks"]) == 2 for r in d)'
 json 'all(r["rate"] == min(rank["rate"] for rank in r["ranks"]) for r in d)' # of all ranks together
+run report "$folder" -f html
+expect_status 0
+grep -q '[0-9] iterations/s' "$folder/report/index.html" || fail "the load balance has no iterations/s"
 
 finish
