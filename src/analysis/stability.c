@@ -306,7 +306,8 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         stability_test_longer(result, &made);
         result->by_point =
             "Drift: from start to end of a run, 95% CI over runs. Max and p99 of iteration "
-            "times: over their run's median, largest of all runs. Sorted by max.";
+            "times: over their run's median, largest of all runs. Points that drift "
+            "come first, then by max.";
         result->action = result->further ? NULL : stability_action(&made);
     }
     return 0;
