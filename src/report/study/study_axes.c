@@ -109,7 +109,12 @@ static const char *model_value(const struct lab_run *run, const struct lab_value
                                struct lab_arena *arena) {
     const struct lab_value *matrix = lab_value_get(options, "matrix");
     const char *program = matrix && matrix->count > 0 ? lab_setting_program(options, arena) : NULL;
-    return program ? program : lab_value_get_text(options, "model", run->label ? run->label : "");
+    const char *label = run->label ? run->label : "",
+               *batch = key_value(options, "batch_size", arena);
+    const char *tail = strstr(label, lab_arena_printf(arena, "_batch%s", batch));
+    if (tail && *batch) /* "gpt2_12x768x1024" of "gpt2_12x768x1024_batch8x4" */
+        label = lab_arena_strndup(arena, label, (size_t)(tail - label));
+    return program ? program : lab_value_get_text(options, "model", label);
 }
 
 static const char *value_of(const struct finder *f, enum study_axis_kind kind, const char *key,

@@ -185,6 +185,8 @@ void study_add_shared(const struct study_digest *digest, struct lab_str *out) {
 static const char *title_within(const char *title, struct lab_arena *arena) {
     if (strcmp(title, "Compiled") == 0)
         return "compilation";
+    if (strcmp(title, "Batch") == 0)
+        return "batch size";
     char *text = lab_arena_strdup(arena, title);
     if (text[0] && islower((unsigned char)text[1]))
         text[0] = (char)tolower((unsigned char)text[0]);

@@ -381,4 +381,18 @@ LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
     fixture_release(&f);
 }
 
+/* Given a model whose label has the batch in it, then points differ by that alone. */
+LAB_TEST(a_batch_in_a_label_is_an_axis_of_its_own) {
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    fixture_done(&f, fixture_plan(&f, 0, 1, 0, "gpt2_1x8x8_batch10"), 10, "", "");
+    fixture_done(&f, fixture_plan(&f, 0, 1, 0, "gpt2_1x8x8_batch16x2"), 10, "", "");
+    f.runs[1].options = "{\"batch_size\": 16, \"depth\": 6, \"memory_size_mb\": 512}";
+    char *text = text_of(&f, wide);
+    assert_contains(text, "\n  Batch ");
+    assert_null(strstr(text, "Model"));
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 const struct lab_test_program lab_test_program = {.open = fixture_setup};
