@@ -220,7 +220,9 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
         study_share_of(note->most, &share);
         items[i] = (struct lab_doc_item){
             .text = lab_arena_printf(arena, "%s%s", note->most,
-                                     alike   ? ""
+                                     alike ? ""
+                                     : note->kind == LAB_RUN_WARNING_OUTLIERS
+                                         ? " (values of the run with the largest share)"
                                      : share ? " (the largest value)"
                                              : " (other runs: other values)"),
             .who = names_of(digest, &axes, note, of, arena),

@@ -378,6 +378,10 @@ LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
     assert_contains(text, "Warning: 1 of 3 runs: other processes took 9.1% of it\n");
     assert_null(strstr(text, "iterations each"));
     lab_mem_free(text);
+    text = markdown_of(&f);
+    assert_contains(text,
+                    "9 of 97 measured times (9.3%) (values of the run with the largest share)\n");
+    lab_mem_free(text);
     fixture_release(&f);
 }
 
