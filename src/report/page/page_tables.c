@@ -187,9 +187,9 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     if (table->row_count > rows)
         cut_rows(table, rows, cards, arena);
     int left = table->row_total - table->row_count;
-    table->more =
-        left > 0
-            ? lab_arena_printf(arena, "… %d more rows: gpulab analyze %s.", left, analysis->name)
-            : lab_arena_printf(arena, "More columns: gpulab analyze %s.", analysis->name);
+    table->more = left > 0
+                      ? lab_arena_printf(arena, "… %d more row%s: gpulab analyze %s.", left,
+                                         study_plural(left), analysis->name)
+                      : lab_arena_printf(arena, "More columns: gpulab analyze %s.", analysis->name);
     return table;
 }
