@@ -42,8 +42,10 @@ while [ "$count" -lt "$kills" ]; do
         count=$((count + 1))
     done >/dev/null 2>&1
     "${torn[@]}" >/dev/null 2>&1
-    "$gpulab" sync torn$round/test_matrix/*/* --watch -q || fail "what is left isn't sent"
-    "${check[@]}" "$(echo torn$round/test_matrix/*/*)" wandb tensorboard trackio || fail "torn: not as it was reported"
+    # killed at its very beginning it leaves a folder without a plan, and the next one makes another
+    places=(torn"$round"/test_matrix/*/*)
+    "$gpulab" sync "${places[-1]}" --watch -q || fail "what is left isn't sent"
+    "${check[@]}" "${places[-1]}" wandb tensorboard trackio || fail "torn: not as it was reported"
 done
 TRACKIO_DIR=$work/trackio2
 
