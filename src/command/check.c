@@ -196,13 +196,6 @@ static int select_gpus(const struct lab_command_call *call, const struct lab_mac
                : lab_err_set(err, LAB_ERR_USER, "no GPU to check: %s", why ? why : "none found");
 }
 
-/* Simulated GPUs are "sim:MACHINE:NUMBER". */
-static bool is_same_machine(const struct lab_device_ref *a, const struct lab_device_ref *b) {
-    size_t length = (size_t)(strrchr(a->name, ':') - a->name);
-    return !a->simulated || (strncmp(a->name, b->name, length + 1) == 0 &&
-                             strrchr(b->name, ':') == b->name + length);
-}
-
 /* A file about another model would be ignored, and nothing compared. */
 static int check_model(const char *against, const struct lab_check_setup *setup,
                        struct lab_err *err) {
@@ -246,7 +239,7 @@ static int make_setup(const struct lab_command_call *call, const struct lab_mach
                                "%s isn't a whole GPU: check takes GPUs of one machine, such as "
                                "cuda or sim:h200-8",
                                ref->name);
-        if (!is_same_machine(&setup.devices.items[0], ref))
+        if (!lab_str_equal(ref->definition, setup.devices.items[0].definition))
             return lab_err_set(err, LAB_ERR_USER, "%s and %s are of two machines: check one",
                                setup.devices.items[0].name, ref->name);
     }
