@@ -1,8 +1,7 @@
 /*
  * flash_attention_hopper.cu: softmax(scale · q·kᵀ)·v per batch and head, for compute capability 9.0
  * alone (sm_90a). q and out are [batch, tokens, heads, w], k and v [batch, tokens, kv_heads, w];
- * head i reads head i · kv_heads / heads of k and v. bf16 and fp16. CAUSAL: token t sees tokens 0 …
- * t.
+ * head i reads head i · kv_heads / heads of k and v. bf16, fp16. CAUSAL: token t sees tokens 0 … t.
  *
  * A block stays on its multiprocessor and takes one tile of BLOCK_M queries after the other. One
  * warp group fetches by TMA and says which tile it is; each of the others has 64 of the tile's
@@ -11,9 +10,8 @@
  * al. 2024):
  *
  *   - the scores of the next keys are asked for before the values are multiplied by the
- *   probabilities
- *     of these, so the matrix unit works while exponentials are made; this goes on from a tile to
- *     the next, whose first scores are made while the last output is written
+ *     probabilities of these, so the matrix unit works while exponentials are made; this goes on
+ *     from a tile to the next, whose first scores are made while the last output is written
  *   - PINGPONG: the groups take turns at the matrix unit, so that one's exponentials fall into the
  *     other's products
  *   - the output is brought down to a new maximum only when that has grown by more than 2^8: until
@@ -31,13 +29,11 @@
  *             of 16, 64 … 192; STAGES 2 … 4 tiles of keys, and as many of values, on their way or
  *             in use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0
  *             or 1; LSE 1: lse[batch, heads, tokens], log Σ exp of scores, is written too
- *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256
- *     bytes,
- *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH
- *            / 4 more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192
- *     grid: (number of multiprocessors, or of what is handed out if that is less), BLOCK_M · 2 +
- *     128
- *           threads, that shared memory
+ *     legal: shared memory of 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) and
+ *            256 bytes within what a block gets (227 KiB); WIDTH / 2 + BLOCK_N · 3 / 4 registers,
+ *            WIDTH / 4 more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192
+ *     grid: (multiprocessors, or what is handed out if that is less), BLOCK_M · 2 + 128 threads,
+ *           that shared memory
  *     maps: of rank 5, sizes {c, tokens, w / c, (kv_)heads, batch}, box {c, BLOCK_M (q) or BLOCK_N
  *           (k, v), w / c, 1, 1}, c = 64 and a swizzle of 128 bytes, for w = 96 c = 32 and 64 bytes
  *

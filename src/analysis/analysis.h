@@ -30,6 +30,7 @@ struct lab_analysis_part {      /* one thing that was analysed: a pipeline, a pa
     const char *answer;         /* a sentence */
     const char *untested;       /* why there is none, as the result has it */
     struct lab_doc_cell *cells; /* one for each column of the result */
+    int cell_count;
     struct lab_doc_table *tables;
     int table_count;
     /* what to know before the figures are used; NULL-terminated, NULL = nothing */

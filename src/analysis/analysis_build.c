@@ -62,7 +62,8 @@ struct lab_analysis_part *lab_analysis_add_part(struct lab_analysis_result *resu
     struct lab_analysis_part *part = &result->parts[result->part_count++];
     *part = (struct lab_analysis_part){
         .name = name,
-        .cells = lab_arena_alloc(arena, (size_t)result->column_count, sizeof *part->cells)};
+        .cells = lab_arena_alloc(arena, (size_t)result->column_count, sizeof *part->cells),
+        .cell_count = result->column_count};
     for (int i = 0; i < result->column_count; i++)
         part->cells[i] = lab_cell_figure(NAN);
     return part;

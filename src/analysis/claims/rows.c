@@ -135,6 +135,7 @@ struct lab_analysis_result lab_rows_result(const char *key, const struct lab_fie
 
 void lab_rows_set_figures(struct lab_analysis_part *part, const struct lab_field *fields, int count,
                           const void *record, struct lab_arena *arena) {
+    assert(lab_rows_column_count(fields, count) <= part->cell_count);
     set_cells(fields, count, record, part->cells, arena);
 }
 
