@@ -112,7 +112,7 @@ for call in nvmlInit_v2 nvmlDeviceGetNvLinkState; do
     [ $((SECONDS - begun)) -le 10 ] || fail "$call: the limit was not kept"
 done
 # and Ctrl-C ends the wait for it
-GPULAB_FAKE_NVML="gpus=2; hang=nvmlInit_v2:90" timeout --preserve-status -s INT 3 "$gpulab" check --limit 30s 2>"$work/err"
+GPULAB_FAKE_NVML="gpus=2; hang=nvmlInit_v2:90" timeout --foreground --preserve-status -s INT 3 "$gpulab" check --limit 30s 2>"$work/err"
 status=$? what="gpulab check, interrupted"
 expect_status 130
 expect_err '^gpulab: stopped before the check was done$'
