@@ -59,7 +59,8 @@ static struct name *add(struct command_names *names, const char *text, uint32_t 
     uint32_t i = hash % SLOTS;
     while (names->slots[i].text)
         i = (i + 1) % SLOTS;
-    names->slots[i] = (struct name){.hash = hash, .text = lab_mem_alloc(strlen(text) + 1, 1)};
+    names->slots[i] =
+        (struct name){.hash = hash, .text = lab_mem_alloc(strlen(text) + 1, 1), .unit = ""};
     memcpy(names->slots[i].text, text, strlen(text) + 1);
     names->count++;
     return &names->slots[i];

@@ -96,6 +96,16 @@ LAB_TEST(numbers_come_in_many_forms) {
     assert_string_equal(reads("{a}, {b}", "12,345"), "a=12 b=345");
 }
 
+LAB_TEST(a_name_of_a_pattern_may_come_again_in_another_line) {
+    const struct command_reader *reader = reader_of("{patterns: ['gap {gap} end']}");
+    struct command_reading reading = {0};
+    static const char *const lines[] = {"gap 3.5 end", "step 2 gap 2.5 loss 4"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        command_reader_line(reader, &reading, lines[i], strlen(lines[i]), note, NULL);
+    command_reading_release(&reading);
+    assert_string_equal(seen.text, "gap=3.5 gap=2.5@2 loss=4@2");
+}
+
 LAB_TEST(patterns_are_checked) {
     static const struct {
         const char *metrics, *part;
