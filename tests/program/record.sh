@@ -31,7 +31,7 @@ began=$(date +%s%N)
 
 # an interval that the driver can't keep up with is told, with what it gives
 env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=hang=nvmlDeviceGetUtilizationRates:0.03@1x900" \
-    "$gpulab" record -q -i 5ms -t 300ms -o pace.db 2>err || fail "pace: $(cat err)"
+    "$gpulab" record -q --device cuda:0 -i 5ms -t 300ms -o pace.db 2>err || fail "pace: $(cat err)"
 grep -q '5.00 ms is too short here: a sample of GPU 0 .* comes each' err || fail "pace: $(cat err)"
 
 # rows FILE EXPRESSION: evaluates a Python expression over the lines `d` of a recording
