@@ -20,8 +20,8 @@ struct unit {
 
 /* largest first: the first that divides a value without rest is the one to show it in */
 static const struct unit time_units[] = {
-    {"d", 86400}, {"h", 3600},  {"min", 60},  {"s", 1}, {"ms", 1e-3},
-    {"us", 1e-6}, {"µs", 1e-6}, {"ns", 1e-9}, {NULL},
+    {"d", 86400}, {"h", 3600},  {"min", 60},  {"m", 60},    {"s", 1},
+    {"ms", 1e-3}, {"us", 1e-6}, {"µs", 1e-6}, {"ns", 1e-9}, {NULL},
 };
 
 static const struct unit size_units[] = {

@@ -117,13 +117,13 @@ LAB_TEST(durations) {
         {"wait=0", 0},        {"wait=5", 5},         {"wait=.5", .5},        {"wait=5s", 5},
         {"wait=100ms", .1},   {"wait=2.5 min", 150}, {"wait=1h", 3600},      {"wait=250us", 250e-6},
         {"wait=7µs", 7e-6},   {"wait=3ns", 3e-9},    {"wait=1h30min", 5400}, {"wait=1d", 86400},
-        {"wait='2min'", 120},
+        {"wait='2min'", 120}, {"wait=2m", 120},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         take(cases[i].word);
         assert_true(fabs(config.wait - cases[i].seconds) < 1e-12);
     }
-    static const char *const wrong[] = {"wait=5m",  "wait=s",    "wait=5 apples", "wait=1h30",
+    static const char *const wrong[] = {"wait=5mo", "wait=s",    "wait=5 apples", "wait=1h30",
                                         "wait=inf", "wait=0x5s", "wait=true"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         refuse(wrong[i],
