@@ -16,7 +16,7 @@ set(test_environment
 string(REPLACE ":strict_string_checks=1" "" plan_environment "${test_environment}")
 
 # Against hanging only. The longest takes seconds, but sanitizers and a loaded machine stretch that.
-set(unit_timeout 120)
+set(unit_timeout 300)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c
      ${CMAKE_SOURCE_DIR}/tests/conformance/test_*.c)
