@@ -103,7 +103,9 @@ static void add_sample(struct plot_scene *scene, const struct plot_entry *entry)
         struct plot_mark *line =
             add_line(scene, entry->x, entry->y, entry->x + 20, entry->y, colour);
         line->width = 1.8;
-        line->dash = entry->mark == LAB_CHART_DASHES;
+        line->dash = entry->mark == LAB_CHART_DASHES
+                         ? 1
+                         : entry->look / LAB_COLOUR_CATEGORIES; /* as drawn */
         line->beneath = entry->beneath;
     }
     if (sign)

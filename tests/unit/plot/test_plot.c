@@ -384,6 +384,46 @@ LAB_TEST(lines_on_each_other_are_seen) {
     assert_contains(g->text.text, "stroke-dasharray=\"8 16\"");
 }
 
+/* Given more lines than colours, then each entry of the key has its line's colour and dashes. */
+LAB_TEST(keys_look_like_their_lines) {
+    struct given *g = *state;
+    double *x = given_count(&g->arena, 9, 1);
+    struct lab_chart_series series[9];
+    for (int s = 0; s < 9; s++) {
+        double *y = given_count(&g->arena, 9, 0.1);
+        for (int i = 0; i < 9; i++)
+            y[i] += 10 * s;
+        series[s] = (struct lab_chart_series){
+            .title = lab_arena_printf(&g->arena, "%d", s), .x = x, .y = y, .count = 9, .colour = s};
+    }
+    struct lab_chart_panel panel = {
+        .x = given_axis("Step"), .y = given_axis("loss"), .series = series, .series_count = 9};
+    struct lab_chart chart = {.name = "c", .title = "c", .panels = &panel, .panel_count = 1};
+    struct plot_scene scene;
+    plot_scene_make(&chart, &plot_page, &g->arena, &scene);
+    const struct plot_mark *keys[9], *lines[9];
+    int key_count = 0, line_count = 0;
+    bool key = false;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        if (mark->kind == PLOT_GROUP)
+            key = mark->group == PLOT_KEY;
+        else if (mark->kind == PLOT_LINE && key)
+            keys[key_count++ % 9] = mark;
+        else if (mark->kind == PLOT_LINE && mark->series)
+            lines[line_count++ % 9] = mark;
+        key = key && mark->kind != PLOT_END;
+    }
+    assert_int_equal(key_count, 9);
+    assert_int_equal(line_count, 9);
+    for (int s = 0; s < 9; s++) {
+        assert_int_equal(keys[s]->colour, lines[s]->colour);
+        assert_int_equal(keys[s]->dash, lines[s]->dash);
+    }
+    assert_int_equal(keys[0]->colour, keys[8]->colour);
+    assert_int_not_equal(keys[0]->dash, keys[8]->dash);
+}
+
 /* Given one reading that stands out among many, then it is kept. */
 LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
