@@ -44,12 +44,12 @@ static int find_indices(const struct lab_recording_stats *all_stats, int count,
     return found;
 }
 
-/* All, or so many that each GPU is in one, then the first. Returns how many. */
+/* Those that show each GPU, then the first of the others, up to LINES_MOST. Returns how many. */
 static int choose(const struct lab_recording_stats *all_stats, int count, const int *indices,
-                  int gpus, int most, const struct lab_recording_stats **ret_chosen) {
+                  int gpus, const struct lab_recording_stats **ret_chosen) {
     LAB_AUTO_FREE bool *taken = lab_mem_alloc((size_t)count + 1, sizeof *taken);
-    int left = count < most ? count : most, chosen = 0;
-    for (int g = 0; g < gpus && left > 0; g++) {
+    int left = count < LINES_MOST ? count : LINES_MOST, chosen = 0;
+    for (int g = 0; g < gpus; g++) {
         int first = -1;
         bool drawn = false;
         for (int i = 0; i < count; i++)
@@ -119,8 +119,7 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats **chosen =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
-    int most = gpus > LINES_MOST ? gpus : LINES_MOST;
-    int lines = choose(all_stats, count, indices, gpus, most, chosen);
+    int lines = choose(all_stats, count, indices, gpus, chosen);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
     if (gpus == 0 || isnan(memory_end(all_stats, count)))

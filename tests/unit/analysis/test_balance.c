@@ -4,6 +4,8 @@
  */
 #include "recording_fixture.h"
 
+#include "base/palette.h"
+
 /* Constant values for so many seconds. */
 static void add_flat(struct lab_track *gpu, int seconds, double memory, double utilization,
                      double power) {
@@ -91,6 +93,28 @@ LAB_TEST_WITH(one_gpu_has_no_balance, given_setup, given_teardown) {
     assert_string_equal(line(f, "memory", 2), "Balance: needs two GPUs");
     assert_true(isnan(figure(f, 0, "memory_cv")->value));
     assert_null(advice(f));
+}
+
+/* Given ten GPUs that one recording shows, and more of single GPUs, then no two lines share a
+ * colour. */
+LAB_TEST_WITH(lines_of_many_recordings_differ, given_setup, given_teardown) {
+    struct given *f = *state;
+    given_recording(f, "all", "all");
+    for (int g = 0; g < 10; g++)
+        add_flat(given_gpu(f, g), 10, 9000, 50, 100);
+    for (int i = 0; i < 10; i++) {
+        const char *name = lab_arena_printf(&f->arena, "single_%d", i);
+        given_recording(f, name, name);
+        add_flat(given_gpu(f, i), 10, 9000, 50, 100);
+    }
+    when_analysed(f, "balance", NULL);
+    const struct lab_chart *chart = NULL;
+    for (int c = 0; c < f->result.chart_count; c++)
+        if (strcmp(f->result.charts[c].name, "per_gpu_memory_breakdown") == 0)
+            chart = &f->result.charts[c];
+    assert_non_null(chart);
+    assert_int_equal(chart->panel_count, 10);
+    assert_int_equal(chart->panels[9].series_count, LAB_COLOUR_CATEGORIES);
 }
 
 /* Of two equal GPUs "poor, CV 32.9%" was said, from two samples of 10 ms. */

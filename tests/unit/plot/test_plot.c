@@ -424,6 +424,39 @@ LAB_TEST(keys_look_like_their_lines) {
     assert_int_not_equal(keys[0]->dash, keys[8]->dash);
 }
 
+/* Given eight GPUs' panels, four of them in a row, then there are two rows. */
+LAB_TEST(grids_have_the_columns_they_ask_for) {
+    struct given *g = *state;
+    double *x = given_count(&g->arena, 9, 1), *y = given_count(&g->arena, 9, 0.1);
+    struct lab_chart_series series = {.x = x, .y = y, .count = 9};
+    struct lab_chart_panel panels[8];
+    for (int p = 0; p < 8; p++)
+        panels[p] = (struct lab_chart_panel){.title = lab_arena_printf(&g->arena, "GPU %d", p),
+                                             .x = given_axis("Time [s]"),
+                                             .y = given_axis("Memory [GiB]"),
+                                             .series = &series,
+                                             .series_count = 1};
+    struct lab_chart chart = {
+        .name = "c", .title = "c", .panels = panels, .panel_count = 8, .columns = 4};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    double first = NAN, last = NAN;
+    int in_first = 0, in_last = 0;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        if (mark->kind != PLOT_TEXT || strncmp(mark->text, "GPU ", 4) != 0)
+            continue;
+        first = isnan(first) ? mark->y : first;
+        last = mark->y;
+        in_first += mark->y == first;
+    }
+    for (int i = 0; i < scene.count; i++)
+        in_last += scene.marks[i].kind == PLOT_TEXT && scene.marks[i].y == last &&
+                   strncmp(scene.marks[i].text, "GPU ", 4) == 0;
+    assert_int_equal(in_first, 4);
+    assert_int_equal(in_last, 4);
+    assert_texts_apart(&scene, "grid");
+}
+
 /* Given one reading that stands out among many, then it is kept. */
 LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
