@@ -21,6 +21,12 @@ const char *lab_words_time(double seconds, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
+const char *lab_words_memory(double mib, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    lab_str_add_bytes_binary(&text, mib * 1048576);
+    return lab_arena_strdup(arena, text.text);
+}
+
 const char *lab_words_times(double value, double low, double high, struct lab_arena *arena) {
     if (isnan(value))
         return "–";

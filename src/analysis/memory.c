@@ -2,6 +2,7 @@
  * memory.c: `gpulab analyze memory`: how much memory of the GPUs each label takes, mean and peak,
  * compared with the first label. The unit of replication is the recording.
  */
+#include "analysis/analysis_words.h"
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats_chart.h"
@@ -129,8 +130,9 @@ static const char *make_answer(const struct memory *memory, bool reference,
     if (isnan(memory->mean))
         return lab_arena_printf(arena, "%s: no memory was recorded.", memory->label->name);
     if (reference)
-        return lab_arena_printf(arena, "%s: %.1f MiB on average, %.1f MiB at its peak.",
-                                memory->label->name, memory->mean, memory->peak.value);
+        return lab_arena_printf(arena, "%s: %s on average, %s at its peak.", memory->label->name,
+                                lab_words_memory(memory->mean, arena),
+                                lab_words_memory(memory->peak.value, arena));
     return lab_arena_printf(arena, "%s.", lab_claim_sentence(&memory->change, arena));
 }
 
@@ -162,8 +164,7 @@ static void add_part(struct lab_analysis_result *result, const struct memory *me
 
 /* --- the whole --- */
 
-#define ALIKE_MIB 0.1 /* as shown */
-#define FEW       3   /* labels that the answer names all */
+#define FEW 3 /* labels that the answer names all */
 
 /* In the order of the parts, the least first. */
 static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
@@ -202,14 +203,13 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
         if (memories[i].label != &labels[0] && count <= FEW)
             answer = lab_arena_printf(arena, "%s %s", answer, result->parts[i].answer);
     }
-    bool alike = count > FEW && fabs(memories[count - 1].mean - memories[0].mean) < ALIKE_MIB;
-    if (alike)
-        answer =
-            lab_arena_printf(arena, "All %d take %.1f MiB on average.", count, memories[0].mean);
+    const char *least = lab_words_memory(memories[0].mean, arena),
+               *most = lab_words_memory(memories[count - 1].mean, arena);
+    if (count > FEW && lab_str_equal(least, most)) /* as shown */
+        answer = lab_arena_printf(arena, "All %d take %s on average.", count, least);
     else if (count > FEW)
-        answer = lab_arena_printf(arena, "%.1f MiB on average (%s) to %.1f MiB (%s).",
-                                  memories[0].mean, memories[0].label->name,
-                                  memories[count - 1].mean, memories[count - 1].label->name);
+        answer = lab_arena_printf(arena, "%s on average (%s) to %s (%s).", least,
+                                  memories[0].label->name, most, memories[count - 1].label->name);
     for (int i = 0; i < count && count <= FEW; i++) /* the reference first */
         if (memories[i].label == &labels[0])
             answer = lab_arena_printf(arena, "%s%s", result->parts[i].answer, answer);

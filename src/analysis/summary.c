@@ -3,6 +3,7 @@
  * on a page. All recordings of a label count; the newest is marked.
  */
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "analysis/recording/recording_stats.h"
 #include "analysis/recording/recording_stats_chart.h"
@@ -339,7 +340,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
         add_share(&text, share_text(label, LAB_RECORDING_STATS_UTILIZATION, NULL, arena));
     }
     if (!isnan(figures->memory.value)) {
-        lab_str_printf(&text, ", %.1f MiB of memory", figures->memory.value);
+        lab_str_printf(&text, ", %s of memory", lab_words_memory(figures->memory.value, arena));
         add_share(&text, share_text(label, LAB_RECORDING_STATS_MEMORY, NULL, arena));
     }
     if (!isnan(figures->energy.value)) {
@@ -353,7 +354,8 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
     if (text.length == 0 && !isnan(figures->cpu.value))
         lab_str_printf(&text, ", CPUs %.1f%% busy", figures->cpu.value);
     if (isnan(figures->utilization.value) && !isnan(figures->host.value))
-        lab_str_printf(&text, ", at most %.1f MiB of the host's memory", figures->host.value);
+        lab_str_printf(&text, ", at most %s of the host's memory",
+                       lab_words_memory(figures->host.value, arena));
     if (text.length == 0)
         lab_str_printf(&text, ", neither memory nor load of a GPU, but %s,",
                        lab_recording_stats_others(label->all_stats[0], arena));

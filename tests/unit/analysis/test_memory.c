@@ -49,7 +49,7 @@ LAB_TEST(the_least_comes_first_and_the_first_label_is_the_reference) {
     assert_true(-0.11 < change->low && change->low < -0.10);
     assert_true(-0.085 < change->high && change->high < -0.075);
     assert_string_equal(figure(f, 0, "change_verdict")->text, "yes");
-    assert_contains(f->result.answer, "adam: 55150.0 MiB on average, 55500.0 MiB at its peak. "
+    assert_contains(f->result.answer, "adam: 53.9 GiB on average, 54.2 GiB at its peak. "
                                       "pruned: 9.3% lower memory than adam (95% CI [");
     assert_string_equal(cell(f, 0, "gpus", 0, "change_verdict")->text, "yes");
 }

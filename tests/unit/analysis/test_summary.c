@@ -130,7 +130,7 @@ LAB_TEST(the_headline_says_of_how_many_gpus) {
         other->count++;
     }
     when_analysed(f, "summary", NULL);
-    assert_string_equal(f->result.answer, "a: GPUs 80.0% busy (of 1 of 2 GPUs), 10000.0 MiB of "
+    assert_string_equal(f->result.answer, "a: GPUs 80.0% busy (of 1 of 2 GPUs), 9.77 GiB of "
                                           "memory, 1.00 kJ (of 1 of 2 GPUs) in 10.0 s.");
 }
 
@@ -153,7 +153,7 @@ LAB_TEST(a_host_without_gpus_has_a_summary) {
     assert_near(figure(f, 0, "cpu_percent")->value, 15, 1e-9);
     assert_near(figure(f, 0, "host_memory_peak_mib")->value, 1027, 1e-9);
     assert_string_equal(f->result.answer,
-                        "host: CPUs 15.0% busy, at most 1027.0 MiB of the host's memory in 3.0 s.");
+                        "host: CPUs 15.0% busy, at most 1.00 GiB of the host's memory in 3.0 s.");
     assert_true(has_note(f->result.parts[0].notes, "no GPU was recorded"));
     assert_null(table(f, 0, "gpus"));
 }
