@@ -19,7 +19,7 @@ const char lab_doc_page_style[] =
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif;"
     "overflow-wrap:anywhere}\n"
-    "header,main,footer{max-width:1180px;margin:0 auto;padding:0 24px}\n"
+    "header,main,footer{max-width:1280px;margin:0 auto;padding:0 24px}\n"
     "header{padding-top:14px}\n"
     ".banner{background:var(--warn);color:var(--ground);text-align:center;padding:3px;"
     "font-size:13px;letter-spacing:.03em}\n"
@@ -33,7 +33,7 @@ const char lab_doc_page_style[] =
     ".limit{color:var(--warn);margin:10px 0 0}\n"
     ".note{border-left:4px solid var(--warn);background:var(--soft);padding:8px 12px;"
     "margin:10px 0}\n"
-    ".columns{display:grid;grid-template-columns:minmax(0,11fr) minmax(0,10fr);gap:18px;"
+    ".columns{display:grid;grid-template-columns:minmax(0,12fr) minmax(0,13fr);gap:18px;"
     "align-items:start}\n"
     ".card{background:var(--soft);border:1px solid var(--line);border-radius:8px;"
     "padding:12px 16px}.card h2{font-size:14px;margin:0 0 6px;padding:0;border:0;"
@@ -64,7 +64,7 @@ const char lab_doc_page_style[] =
     "code,pre{font:12.5px/1.4 ui-monospace,monospace}\n"
     "pre{background:var(--code);padding:10px 12px;overflow-x:auto;border-radius:6px;"
     "overflow-wrap:normal}\n"
-    "figure{margin:12px 0}figcaption{color:var(--faint);font-size:13px}\n"
+    "figure{margin:12px 0;max-width:1132px}figcaption{color:var(--faint);font-size:13px}\n"
     "figcaption.title{font-weight:600;font-size:14px;margin-bottom:4px}\n"
     "details{margin:8px 0}summary{cursor:pointer;color:var(--link)}\n"
     "footer{margin-top:36px;padding-bottom:24px}\n"
@@ -88,7 +88,8 @@ const char lab_doc_page_style[] =
     ".columns{grid-template-columns:1fr 1fr}details{display:none}.long "
     "tr:nth-child(n+25){display:none}"
     ".long::after{content:\"The table's other rows are in index.html.\"}"
-    "table{font-size:8pt}td{white-space:normal}.cmd code,pre{white-space:pre-wrap}}\n";
+    "table{font-size:8pt}td{white-space:normal}.cmd code,pre{white-space:pre-wrap}"
+    "code,pre{font-size:7.5pt}}\n";
 
 /* Copies lines; shows what a mark means, or where it is on a line; the key hides series. */
 const char lab_doc_page_script[] =
