@@ -8,6 +8,7 @@
 #define MIB_OF_GIB  1024.0
 #define LINE_POINTS 500
 #define LINES_MOST  8  /* recordings, or labels, in one picture over time */
+#define MANY_GPUS   4  /* panels of a picture, from which on they are narrow */
 #define BARS_MOST   24 /* labels next to each other */
 
 static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
@@ -44,11 +45,13 @@ static int find_indices(const struct lab_recording_stats *all_stats, int count,
     return found;
 }
 
-/* Those that show each GPU, then the first of the others, up to LINES_MOST. Returns how many. */
+/* Those that show each GPU, then the first of the others, up to LINES_MOST: up to half of it in
+ * panels of many GPUs, which are narrow. Returns how many. */
 static int choose(const struct lab_recording_stats *all_stats, int count, const int *indices,
                   int gpus, const struct lab_recording_stats **ret_chosen) {
     LAB_AUTO_FREE bool *taken = lab_mem_alloc((size_t)count + 1, sizeof *taken);
-    int left = count < LINES_MOST ? count : LINES_MOST, chosen = 0;
+    int most = gpus > MANY_GPUS ? LINES_MOST / 2 : LINES_MOST, chosen = 0;
+    int left = count < most ? count : most;
     for (int g = 0; g < gpus; g++) {
         int first = -1;
         bool drawn = false;
