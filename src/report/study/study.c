@@ -239,17 +239,38 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_line(doc, "", "%s", next.text);
 }
 
-/* What a next step without a line to paste leaves to be run. */
+/* What a next step without a line to paste leaves to be run; NULL = nothing. */
+static const struct page_action *find_then(const struct page_actions *actions) {
+    for (int i = 0; i < actions->count; i++)
+        if (actions->items[i].kind == PAGE_PASTE && actions->items[i].command)
+            return &actions->items[i];
+    return NULL;
+}
+
 static void add_then(struct lab_doc *doc, const struct page_actions *actions) {
-    for (int i = 0; i < actions->count; i++) {
-        const struct page_action *action = &actions->items[i];
-        if (action->kind != PAGE_PASTE || !action->command)
-            continue;
-        lab_doc_line_whole(doc, "Then", "%s", action->command);
-        if (action->text)
-            lab_doc_line(doc, "", "%s.", action->text);
+    const struct page_action *then = find_then(actions);
+    if (!then)
         return;
-    }
+    lab_doc_line_whole(doc, "Then", "%s", then->command);
+    if (then->text)
+        lab_doc_line(doc, "", "%s.", then->text);
+}
+
+#define INDENT 12 /* of what follows "Next" */
+
+static int next_text_lines(const struct end *end, const char *text) {
+    return text ? count_lines(text, end->style.columns - INDENT - 1) : 0;
+}
+
+/* As add_next writes them. */
+static int next_lines(const struct end *end) {
+    const struct page_action *next = page_actions_next(&end->actions), *then;
+    if (end->digest.study->running || !next || next->kind == PAGE_RESUME)
+        return 2;
+    if (next->command)
+        return 1 + (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0);
+    then = find_then(&end->actions);
+    return next_text_lines(end, next->text) + (then ? 1 + next_text_lines(end, then->text) : 0);
 }
 
 /* Settings that were found besides, such as a batch size; the page has all of each. */
@@ -267,7 +288,6 @@ static int find_also(const struct end *end, const struct page_action *ret_also[A
 }
 
 static void add_also(struct lab_doc *doc, const struct end *end) {
-    enum { INDENT = 12 };
     const struct page_action *also[ALSO_MOST];
     struct lab_arena *arena = lab_doc_arena(doc);
     int count = find_also(end, also);
@@ -326,8 +346,10 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 
 /* Rows that leave room for all else. */
 static int rows_most(const struct end *end, const char *verdict) {
-    enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 3 };
+    enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 1 };
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
+    int next = next_lines(end);
+    left -= next > 2 ? next : 2;
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
     LAB_AUTO(arena, arena);

@@ -48,6 +48,32 @@ LAB_TEST(all_advise_the_same) {
     assert_contains(g->text.text, "Next      nvidia-smi -i 7 -q -d CLOCK,TEMPERATURE,PERFORMANCE");
 }
 
+/* Given many points and a next step of many lines, then rows yield: thirty lines are the most. */
+LAB_TEST(rows_yield_to_the_next_step) {
+    struct given *g = *state;
+    LAB_AUTO(str, tests);
+    for (int i = 0; i < 165; i++)
+        lab_str_add(&tests, i ? " pairs" : "Test pairs");
+    g->study.study.command = "gpulab run throughput_study gpu_ids=[0,1]";
+    g->study.study.left_s = NAN;
+    for (int gpu = 0; gpu < 8; gpu++)
+        for (int node = 0; node < 4; node++)
+            fixture_done(&g->study, fixture_plan(&g->study, gpu, 1, node, fixture_vits[gpu % 6]),
+                         1000, "", "");
+    g->page.advice = NULL;
+    g->page.answer = "Not tested: the plan has no pair.";
+    g->page.untested = true;
+    g->page.tests = tests.text;
+    g->page.further = "experiment.hardware.gpu_ids=[[0],[1],[0,1]]";
+    write_end(g);
+    assert_contains(g->text.text, "pairs pairs.\n");
+    assert_contains(g->text.text, "more rows");
+    int lines = 0;
+    for (const char *at = g->text.text; *at; at++)
+        lines += *at == '\n';
+    assert_in_range(lines, 1, 30);
+}
+
 /* Given a question that the plan doesn't test, then the keys that do come before the runs left. */
 LAB_TEST(what_the_plan_lacks_comes_first) {
     struct given *g = *state;
