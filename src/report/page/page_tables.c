@@ -173,6 +173,8 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     for (int i = 0; i < table->column_count; i++)
         if (own[i].title && ((cards && own[i].yields > 0) || columns-- <= 0))
             own[i].title = NULL;
+        else if (own[i].title) /* a metric of the user's program */
+            own[i].title = page_cut_words(own[i].title, arena);
     bool ranked = cards; /* the analysis says itself which columns yield */
     for (int i = 0; i < table->column_count; i++)
         ranked |= own[i].title && own[i].yields > 0;

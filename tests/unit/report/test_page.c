@@ -164,6 +164,32 @@ LAB_TEST(long_names_lose_their_middles) {
     assert_contains(g->text.text, "0001, not b.");
 }
 
+/* Given a program's metric with a name of 200 letters, then the terminal's table shows its values. */
+LAB_TEST(long_titles_leave_room_for_values) {
+    struct given *g = *state;
+    struct lab_arena *arena = &g->study.arena;
+    const char *name = lab_arena_printf(arena, "loss_%0195d", 1);
+    struct lab_doc_column own[] = {{.key = "setting", .title = "Setting"},
+                                   {.key = "loss", .title = name, .align = LAB_ALIGN_RIGHT},
+                                   {.key = "change", .title = "Change"}};
+    struct lab_doc_cell cells[] = {lab_cell_text("lr=1"), lab_cell_text("3.1"),
+                                   lab_cell_text("+3.2%")};
+    struct lab_doc_table table = {.key = "settings",
+                                  .title = "Settings",
+                                  .columns = own,
+                                  .column_count = 3,
+                                  .cells = cells,
+                                  .row_count = 1};
+    struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
+    g->result.parts = &part;
+    g->result.part_count = 1;
+    g->result.by_point = "Mean over runs.";
+    write_end(g);
+    assert_contains(g->text.text, "…0000");
+    assert_contains(g->text.text, "+3.2%");
+    assert_null(strstr(g->text.text, name));
+}
+
 /* Given more charts than Markdown shows, then it links the others. */
 LAB_TEST(markdown_has_all_charts) {
     struct given *g = *state;
