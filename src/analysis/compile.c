@@ -323,6 +323,18 @@ static const char *other_models(const struct all *all, bool higher, struct lab_a
     return count <= 2 ? names : NULL;
 }
 
+/* "vit32x2x128", "vit32x2x128 and vit32x2x256", "3 others": neither a difference nor none. */
+static const char *open_models(const struct all *all, struct lab_arena *arena) {
+    const char *names = "";
+    int count = 0;
+    for (int i = 0; i < all->model_count; i++)
+        if (all->models[i].gain.verdict != LAB_CLAIM_NO &&
+            all->models[i].gain.verdict != LAB_CLAIM_YES)
+            names = lab_arena_printf(arena, "%s%s%s", names, count++ ? " and " : "",
+                                     all->models[i].name);
+    return count > 2 ? lab_arena_printf(arena, "%d others", count) : names;
+}
+
 /* "vit32x2x128, vit32x4x256", "all but vit32x2x128", "8 of 13 models: vit32x2x128 to vit32x6x512"
  * where those follow each other by their work; NULL = none changes so. */
 static const char *changed_models(const struct all *all, bool higher, struct lab_arena *arena) {
@@ -404,7 +416,8 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
                                     : rest == 2 ? "the other two"
                                                 : "the others");
         else if (rest > 0 && (higher || lower))
-            text = lab_arena_printf(arena, "%s Inconclusive for %d.", text, rest - same);
+            text =
+                lab_arena_printf(arena, "%s Inconclusive for %s.", text, open_models(all, arena));
     }
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)
         text = lab_arena_printf(arena, "%s %s.", text,

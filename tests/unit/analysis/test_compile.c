@@ -178,6 +178,13 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
     struct lab_analysis_result single = when_asked(&given, "compile", NULL);
     assert_says(single.answer, "Compile all but vit32x2x512. ");
     assert_says(single.answer, "% for the other one.");
+    for (int i = 0; i < given.table.run_count; i++) { /* now it may be anything */
+        struct lab_study_run *run = &given.table.runs[i];
+        run->rate = lab_str_equal(run->model, "vit32x2x512") ? 1e4 + 2e3 * (i % 5) : run->rate;
+    }
+    single = when_asked(&given, "compile", NULL);
+    assert_says(single.answer, "Compile all but vit32x2x512. ");
+    assert_says(single.answer, "Inconclusive for vit32x2x512.");
     assert_null(chart(&single, "compile_benefit")->panels[0].series[0].title);
     assert_near(claim_of(&result, "compile.numa", "")->effect, -0.03, 0.002);
     assert_says(result.answer, "Compiled: 3.0% lower remote/local throughput than uncompiled");
