@@ -10,6 +10,7 @@
 
 #define HERO_WIDTH     560 /* of the first screen's chart */
 #define HERO_MAPS      6   /* panels of a map, in two rows; of other charts one row */
+#define HERO_NARROW    2   /* columns of a map, of which three fit a row */
 #define HERO_ROWS      16  /* of a map */
 #define HERO_HALF      10  /* rows from which one panel fills it */
 #define LEAD_SENTENCES 3
@@ -389,7 +390,8 @@ static void add_columns(const struct page_build *build) {
                       (struct lab_doc_section){.look = LAB_DOC_CARD,
                                                .title = chart->title ? chart->title : chart->name});
         bool map = chart->panels[0].heat != NULL, tall = chart->panels[0].y.name_count > 5;
-        int panels = map && !tall ? HERO_MAPS : map ? HERO_MAPS / 2 : chart->columns > 1 ? 2 : 1;
+        int row = map && chart->panels[0].x.name_count <= HERO_NARROW ? HERO_MAPS / 2 : 2;
+        int panels = map && !tall ? HERO_MAPS : map || chart->columns > 1 ? row : 1;
         if (map && chart->panels[0].y.name_count > HERO_HALF)
             panels = 1;
         page_add_chart(build, chart, HERO_WIDTH, panels);

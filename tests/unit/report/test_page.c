@@ -190,6 +190,20 @@ LAB_TEST(long_titles_leave_room_for_values) {
     assert_null(strstr(g->text.text, name));
 }
 
+/* Given a map of ten GPUs and four NUMA nodes, then the first screen has the two panels of a row. */
+LAB_TEST(tall_maps_have_one_row_on_the_first_screen) {
+    struct given *g = *state;
+    struct lab_chart map = given_map(&g->study.arena, 10, 4, 6);
+    g->result.charts = &map;
+    g->result.chart_count = 1;
+    write_page(g, "html");
+    const char *at = strstr(g->text.text, "<svg"), *end = strstr(at, "</svg>");
+    int panels = 0;
+    for (; (at = strstr(at, "<g class=\"p\"")) && at < end; at++)
+        panels++;
+    assert_int_equal(panels, 2);
+}
+
 /* Given more charts than Markdown shows, then it links the others. */
 LAB_TEST(markdown_has_all_charts) {
     struct given *g = *state;
