@@ -16,6 +16,10 @@ extern const struct lab_workload lab_workload_gpt2;
     "depth=3", "width=64", "heads=1", "seq=5", "positions=7", "vocab=11", "batch_size=3",          \
         "lr=0.01", "dtype=fp32"
 
+/* Adam divides gradients by their own size, so that the rounding of small ones counts in full: up to
+ * 1.4e-4 with OpenBLAS's oldest kernels. A wrong share or scale of a gradient is off by 1e-2. */
+#define TOLERANCE 3e-4
+
 static double loss_of(const struct gpt2_training *t) {
     return (double)((const float *)t->told.data)[(STEPS - 1) * GPT2_TOLD + GPT2_LOSS];
 }
@@ -29,7 +33,7 @@ static void check_ranks(struct rank *ranks, int count, const char *const *words,
     const struct gpt2_training *first = ranks[0].training;
     int64_t size = first->model.shape.parameters;
     struct lab_verification v;
-    lab_verify_compare(first->singles.data, parameters, size, LAB_POISON, 1e-4, &v);
+    lab_verify_compare(first->singles.data, parameters, size, LAB_POISON, TOLERANCE, &v);
     if (!v.passed)
         fail_msg("%d ranks: off by %g %s", count, v.relative_error, v.text);
     assert_true(fabs(loss_of(first) - loss) <= 1e-4 * loss);
