@@ -67,7 +67,8 @@ struct lab_check_test {
     int level;         /* the first level that has it */
     enum lab_check_severity severity;
     const char *unit; /* of a rate: "GB/s"; NULL = it finds facts */
-    /* of rates: how far below its peers a GPU may be, at least; 0 = it isn't compared with them */
+    /* of rates: how far below its peers, those of its group, or a learnt value it may be, at least;
+     * 0 = it is compared with neither */
     double peer_tolerance;
     /* how many subjects it has here; 0 and a reason = it has none */
     int (*count)(struct check_run *run, const char **ret_why);

@@ -141,6 +141,7 @@ struct lesson {
     double floor; /* of the tolerance */
     double *seen;
     int count;
+    const struct lab_expected_value *kept; /* not measured now: it stays as it is; NULL = it was */
 };
 
 static struct lesson *lesson_of(struct lesson *lessons, int *count, const char *key) {
@@ -158,17 +159,20 @@ static void add_seen(struct lesson *lesson, double value, struct lab_arena *aren
 
 static struct lab_value *lesson_value(const struct lesson *lesson, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *seen = lab_value_list(arena);
+    const struct lab_expected_value *kept = lesson->kept;
     size_t n = (size_t)lesson->count;
-    double median = lab_stats_median(lesson->seen, n);
-    double spread = lab_stats_mad(lesson->seen, n, true) / median;
+    double median = kept ? kept->value : lab_stats_median(lesson->seen, n);
+    double spread = kept ? 0 : lab_stats_mad(lesson->seen, n, true) / median;
     double tolerance = fmin(0.5, fmax(lesson->floor, SPREADS * spread));
     lab_value_set_float(arena, map, "value", strtod(lab_arena_printf(arena, "%.5g", median), NULL));
-    lab_value_set_float(arena, map, "tolerance", ceil(1000 * tolerance) / 1000);
+    lab_value_set_float(arena, map, "tolerance",
+                        kept ? kept->tolerance : ceil(1000 * tolerance) / 1000);
     for (int i = 0; i < lesson->count; i++)
         lab_value_append(
             arena, seen,
             lab_value_float(arena, strtod(lab_arena_printf(arena, "%.5g", lesson->seen[i]), NULL)));
-    lab_value_set(arena, map, "seen", seen);
+    if (n > 0) /* one that was written by hand has none */
+        lab_value_set(arena, map, "seen", seen);
     return map;
 }
 
@@ -213,10 +217,13 @@ int lab_check_learn(const struct lab_check_result *result, const struct lab_expe
     }
     if (count == 0)
         return lab_err_set(err, LAB_ERR_WRONG, "nothing was measured, so nothing is learnt");
-    for (int i = 0; before && i < before->count; i++)
-        for (int k = 0; k < before->values[i].seen_count; k++)
-            add_seen(lesson_of(lessons, &count, before->values[i].key), before->values[i].seen[k],
-                     arena);
+    for (int i = 0; before && i < before->count; i++) {
+        const struct lab_expected_value *value = &before->values[i];
+        struct lesson *lesson = lesson_of(lessons, &count, value->key);
+        lesson->kept = lesson->count == 0 ? value : NULL;
+        for (int k = 0; k < value->seen_count; k++)
+            add_seen(lesson, value->seen[k], arena);
+    }
     *ret_text = write_lessons(result, lessons, count, arena);
     return 0;
 }

@@ -396,7 +396,7 @@ const struct lab_check_test check_rates_tests[] = {
      .help = "throttled by heat or power brake, or the PCIe link stays slow under load"},
     {"p2p", "Copies between GPUs", 2, LAB_CHECK_RESET, "GB/s", 0.1, count_pairs, look_pair,
      "a link between two GPUs is slow or dead, whatever its state says"},
-    {"allreduce", "All-reduce", 2, LAB_CHECK_RESET, "GB/s", 0, count_together, look_allreduce,
+    {"allreduce", "All-reduce", 2, LAB_CHECK_RESET, "GB/s", 0.1, count_together, look_allreduce,
      "the GPUs together sum slower than expected"},
     {NULL},
 };

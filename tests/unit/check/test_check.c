@@ -209,6 +209,26 @@ LAB_TEST(a_fleet_is_learnt_and_compared_with) {
     ASSERT_OK(lab_check_learn(&result, &expected, &arena, &text, err));
     ASSERT_OK(lab_expected_read(text, strlen(text), "fleet.yaml", &arena, &pooled, err));
     assert_int_equal(lab_expected_get(&pooled, "gemm_bf16_tflops")->seen_count, 48);
+    /* by another test, later: what isn't measured then stays as it is */
+    struct lab_check_result later;
+    setup = setup_with("", 2);
+    setup.learns = true;
+    setup.only = (const char *const[]){"allreduce", NULL};
+    lab_check_run(&setup, &arena, &later);
+    ASSERT_OK(lab_check_learn(&later, &expected, &arena, &text, err));
+    ASSERT_OK(lab_expected_read(text, strlen(text), "fleet.yaml", &arena, &pooled, err));
+    const struct lab_expected_value *same = lab_expected_get(&pooled, "gemm_bf16_tflops");
+    assert_near(same->value, gemm->value, 0);
+    assert_near(same->tolerance, gemm->tolerance, 0);
+    assert_int_equal(same->seen_count, 24);
+    /* three sums of one host are too few for their spread to be a tolerance */
+    assert_near(lab_expected_get(&pooled, "allreduce_gb_s")->tolerance, 0.1, 1e-9);
+    /* a value that was written by hand has nothing that it was learnt from */
+    struct lab_expected_value by_hand[] = {{"load_clock_mhz", 1980, 0.05, NULL, 0}};
+    struct lab_expected written = {.model = "NVIDIA H200", .values = by_hand, .count = 1};
+    ASSERT_OK(lab_check_learn(&later, &written, &arena, &text, err));
+    ASSERT_OK(lab_expected_read(text, strlen(text), "fleet.yaml", &arena, &pooled, err));
+    assert_near(lab_expected_get(&pooled, "load_clock_mhz")->tolerance, 0.05, 0);
     /* all GPUs of a host 5 % slow: no peer shows it, the fleet does */
     setup = setup_with("  slow_gpu: [{gpu: 0, compute: 0.05}, {gpu: 1, compute: 0.05}, "
                        "{gpu: 2, compute: 0.05}, {gpu: 3, compute: 0.05}, {gpu: 4, compute: 0.05}, "
