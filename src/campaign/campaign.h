@@ -174,7 +174,8 @@ enum lab_campaign_truth { LAB_CAMPAIGN_FALSE, LAB_CAMPAIGN_TRUE, LAB_CAMPAIGN_UN
 /*
  *     KIND                 such a claim was made and its verdict is yes
  *     KIND > 5%            the largest effect of such claims, without its sign; also < >= <=
- *     KIND@PHASE           claims of that phase alone; else of all phases before
+ *     KIND@PHASE           claims of that phase alone; else of all phases before, and of an
+ *                          expectation those of its own phase
  *     not, and, or, ( )
  *
  * A claim that says "no difference larger than 0.8%" counts as at most that. Unknown: all such

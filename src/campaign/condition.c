@@ -21,7 +21,7 @@ struct lab_campaign_condition {
     const struct lab_campaign_condition *left, *right; /* right: of and, or */
     const char *kind;                                  /* of a claim */
     const struct lab_analysis *analysis;
-    int phase;     /* -1 = all before, and the phase itself where it is an expectation */
+    int phase;     /* -1 = all before; of an expectation, the phase itself if it names none */
     char sign;     /* '>' or '<'; 0 = its verdict */
     bool or_equal; /* >= or <= */
     double value;
@@ -118,7 +118,7 @@ static int read_claim(struct reading *reading, struct lab_campaign_condition *co
         return refuse_rest(reading, "a kind of claim, such as numa.penalty,");
     condition->kind = lab_arena_strndup(reading->arena, reading->at, length);
     condition->analysis = campaign_analysis_of(condition->kind);
-    condition->phase = -1;
+    condition->phase = reading->own ? reading->phase : -1;
     reading->at += length;
     if (!condition->analysis)
         return refuse_kind(reading, condition->kind);
@@ -218,9 +218,8 @@ int campaign_condition_read(const struct lab_campaign *campaign, int phase, bool
 
 static bool is_in_scope(const struct lab_campaign *campaign,
                         const struct lab_campaign_condition *condition, int asking, int phase) {
-    if (condition->phase >= 0)
-        return condition->phase == phase;
-    return phase == asking || lab_campaign_comes_before(campaign, phase, asking);
+    return condition->phase >= 0 ? condition->phase == phase
+                                 : lab_campaign_comes_before(campaign, phase, asking);
 }
 
 /* Of one claim: whether its effect is larger than the value, sign apart. */

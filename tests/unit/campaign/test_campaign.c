@@ -171,6 +171,37 @@ LAB_TEST(conditions_have_three_values) {
     }
 }
 
+LAB_TEST(an_expectation_is_about_its_own_phase) {
+    struct lab_claim before = claim_of("stability.drift", LAB_CLAIM_INCONCLUSIVE, .001, .034);
+    struct lab_claim own = claim_of("stability.drift", LAB_CLAIM_NO, 0, .002);
+    struct lab_claim *refs[] = {&before, &own};
+    struct lab_campaign_claims found[2] = {{&refs[0], 1}, {&refs[1], 1}};
+    struct lab_campaign_known known = {.phases = found};
+    struct lab_campaign campaign =
+        given(A ", {name: b, after: [a], studies: [s], when: stability.drift < 2%,\n"
+                "   expect: {x: stability.drift < 2%, y: stability.drift@a < 2%}}]");
+    const struct lab_campaign_phase *b = &campaign.phases[1];
+    const struct lab_analysis *const *asked;
+    const char *why;
+    assert_int_equal(
+        lab_campaign_judge(&campaign, b->expectations[0].condition, 1, &known, &test_arena, &why),
+        LAB_CAMPAIGN_TRUE);
+    assert_int_equal(
+        lab_campaign_judge(&campaign, b->expectations[1].condition, 1, &known, &test_arena, &why),
+        LAB_CAMPAIGN_UNKNOWN);
+    /* and a condition about those before, also once the phase has run */
+    before.verdict = LAB_CLAIM_NO;
+    before.bound = .001;
+    own.verdict = LAB_CLAIM_YES;
+    own.effect = .5;
+    assert_int_equal(lab_campaign_judge(&campaign, b->when, 1, &known, &test_arena, &why),
+                     LAB_CAMPAIGN_TRUE);
+    /* phases that nothing asks about aren't analysed */
+    campaign = given(A ", {name: b, after: [a], studies: [s], expect: {x: stability.drift < 2%}}]");
+    assert_int_equal(lab_campaign_asked(&campaign, 0, &test_arena, &asked), 0);
+    assert_int_equal(lab_campaign_asked(&campaign, 1, &test_arena, &asked), 1);
+}
+
 /* --- decisions --- */
 
 #define ENDED(planned_, failed_)                                                                   \
