@@ -289,6 +289,9 @@ const struct lab_command lab_command_campaign = {
         "At the end, report/index.html of its folder answers the questions in order, each by an "
         "analysis of all studies of its phases. 'report' writes it again.\n"
         "\n"
+        "--dry-run measures a few short runs where no comparable run is known, unless --quiet or "
+        "--json.\n"
+        "\n"
         "The exit status of run is 0, 1 if a phase was stopped, 2 if it couldn't begin, and 130 "
         "after Ctrl-C.",
     .options = campaign_options,

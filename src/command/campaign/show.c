@@ -127,7 +127,7 @@ static struct lab_value *schedule_value(const struct course *course,
         lab_value_set_string(arena, map, "study", study->title);
         lab_value_set_int(arena, map, "runs",
                           course->found[phase->first_study + slot->study].planned);
-        lab_value_set_float(arena, map, "start_s", slot->start_s);
+        lab_value_set_float(arena, map, "start_s", schedule->unknown ? NAN : slot->start_s);
         lab_value_set_float(arena, map, "expected_s", slot->seconds);
         lab_value_set_float(arena, map, "energy_j", slot->energy_j);
         lab_value_set_int(arena, map, "disk_bytes", slot->bytes);
@@ -181,7 +181,8 @@ void course_add_schedule(const struct course *course, const struct lab_campaign_
     lab_doc_gap(doc);
     lab_doc_line(doc, "In all", "%s", text.text);
     lab_value_set_int(course->arena, totals, "runs", runs);
-    lab_value_set_float(course->arena, totals, "expected_s", schedule->seconds);
+    lab_value_set_float(course->arena, totals, "expected_s",
+                        schedule->unknown ? NAN : schedule->seconds);
     lab_value_set_int(course->arena, totals, "unknown", schedule->unknown);
     lab_value_set_float(course->arena, totals, "energy_j",
                         schedule->energy_unknown ? NAN : schedule->energy_j);
