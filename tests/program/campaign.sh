@@ -162,6 +162,17 @@ cmp -s before.json after.json || fail "a packed campaign has other answers: $(di
 (cd "$1" && eval "$(sed -n 's/^\(gpulab campaign run .*[^ ]\)      all of it.*/\1/p' README.md |
     sed "s,^gpulab,'$gpulab',") --dry-run --quiet") >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 grep -q "^small: small" "$work/out" || fail "the archive's line shows $(head -3 "$work/out")"
+cp "$source_dir/conf/machine/h200-8.yaml" own.yaml # a machine that a path names, and --device: both in the line
+file one <<END
+phases: [{name: a, studies: ['$small repeat=1']}]
+END
+run campaign run one --device sim:./own.yaml:2 --config-dir conf --quiet
+expect_status 0
+run campaign pack outputs/campaign/one/*/* -o one.tar.gz --config-dir conf
+expect_status 0
+mkdir own && tar -xzf one.tar.gz -C own
+grep -q '^gpulab campaign run one --config-dir conf --device sim:own:2 ' own/one-*/README.md || fail "$(cat own/one-*/README.md)"
+cmp -s own.yaml own/one-*/conf/machine/own.yaml || fail 'the archive lacks the machine that a path names'
 run campaign run small $sim --config-dir conf --quiet # it was finished: a new one
 expect_status 0
 [ "$(echo outputs/campaign/small/*/* | wc -w)" = 2 ] || fail "a finished campaign is no new folder"

@@ -111,6 +111,7 @@ int course_compose(struct course *course, const char *config_dir, const char *na
     struct lab_config config = {0};
     course->config_dir = config_dir;
     course->path = lab_run_path(config_dir, course->arena);
+    course->device = lab_command_device(course->call);
     course->lock_fd = -1;
     if (check_name(course, name, err) < 0 || compose(course, name, words, count, &config, err) < 0)
         return -1;

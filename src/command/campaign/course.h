@@ -37,6 +37,7 @@ struct course {
     struct lab_campaign campaign;
     const char *yaml;                 /* as composed */
     const char *const *overrides;     /* for each study */
+    const char *device;               /* of --device when it began; NULL = not given */
     struct lab_machine *machine;      /* of this host; the caller closes it */
     struct lab_plan_devices *devices; /* of all studies' plans; NULL = none is planned */
     const char *machine_json;         /* of the one that studies run on */

@@ -254,7 +254,7 @@ int course_write(const struct course *course, const struct lab_campaign_status *
     lab_value_set_string(arena, map, "machine_identity",
                          number_text(course->machine_identity, arena));
     lab_value_set(arena, map, "overrides", lab_value_strings(arena, course->overrides));
-    lab_value_set_string(arena, map, "device", lab_command_device(course->call));
+    lab_value_set_string(arena, map, "device", course->device);
     lab_value_set_string(arena, map, "version", LAB_VERSION);
     lab_value_set_bool(arena, map, "finished", finished);
     lab_value_set_string(arena, map, "machine_note", course->machine_note);
@@ -353,6 +353,7 @@ int course_reopen(struct course *course, const char *folder, struct lab_err *err
         return -1;
     course->folder = lab_walk_trim(folder, course->arena);
     course->machine_note = lab_value_get_text(kept, "machine_note", NULL);
+    course->device = lab_value_get_text(kept, "device", NULL);
     course->simulated = lab_value_get_bool(read_json(course, folder, "machine.json"), "simulated");
     read_times(course, kept);
     set_slots(course);

@@ -56,20 +56,84 @@ static int add_configs(const struct course *course, const char *root, const char
     return 0;
 }
 
-static const char *rerun_line(const struct course *course) {
-    LAB_AUTO(str, text);
-    lab_str_add(&text, "gpulab campaign run ");
-    lab_str_add_shell(&text, course->campaign.name);
-    lab_str_add(&text, " --config-dir conf");
-    for (int i = 0; course->overrides[i]; i++)
-        if (!lab_str_starts(course->overrides[i], "output_dir=")) {
-            lab_str_add(&text, " ");
-            lab_str_add_shell(&text, course->overrides[i]);
+/* "sim:./mine.yaml:3" names a file: the archive has it as conf/machine/mine.yaml, and `out` gets
+ * "sim:mine:3". All else is handed on. */
+static int add_device(const struct course *course, const char *root, const char *part,
+                      struct lab_str *out, struct lab_err *err) {
+    static const char prefix[] = "sim:", ending[] = ".yaml";
+    struct lab_arena *arena = course->arena;
+    const char *name = part + strlen(prefix), *unit = strrchr(part, ':');
+    char *text;
+    size_t length;
+    if (!lab_str_starts(part, prefix) || (!strchr(name, '/') && !strstr(name, ending))) {
+        lab_str_add(out, part);
+        return 0;
+    }
+    bool has_unit = unit >= name && unit[strspn(unit + 1, "0123456789") + 1] == '\0';
+    unit = has_unit ? unit : part + strlen(part);
+    const char *path = lab_arena_strndup(arena, name, (size_t)(unit - name));
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *base = lab_str_ends(file, ending)
+                           ? lab_arena_strndup(arena, file, strlen(file) - strlen(ending))
+                           : file;
+    if (lab_file_read(path, YAML_BYTES, arena, &text, &length, err) < 0 ||
+        add_text(course, lab_arena_printf(arena, "%s/conf/machine", root),
+                 lab_arena_printf(arena, "%s%s", base, ending), text, err) < 0)
+        return -1;
+    lab_str_printf(out, "%s%s%s", prefix, base, unit);
+    return 0;
+}
+
+/* The same of a list, "sim:./a.yaml:0,sim:./a.yaml:1". */
+static int add_devices(const struct course *course, const char *root, const char *selector,
+                       const char **ret_selector, struct lab_err *err) {
+    LAB_AUTO(str, out);
+    for (const char *at = selector, *end; at; at = *end ? end + 1 : NULL) {
+        end = strchrnul(at, ',');
+        const char *part = lab_arena_strndup(course->arena, at, (size_t)(end - at));
+        if (add_device(course, root, part, &out, err) < 0)
+            return -1;
+        lab_str_add(&out, *end ? "," : "");
+    }
+    *ret_selector = lab_arena_strdup(course->arena, out.text);
+    return 0;
+}
+
+/* The command that runs it anew there, with its device and its words. */
+static int add_rerun_line(const struct course *course, const char *root, struct lab_str *text,
+                          struct lab_err *err) {
+    static const char key[] = "device=";
+    const char *device;
+    lab_str_add(text, "gpulab campaign run ");
+    lab_str_add_shell(text, course->campaign.name);
+    lab_str_add(text, " --config-dir conf");
+    if (course->device) {
+        if (add_devices(course, root, course->device, &device, err) < 0)
+            return -1;
+        lab_str_add(text, " --device ");
+        lab_str_add_shell(text, device);
+    }
+    for (int i = 0; course->overrides[i]; i++) {
+        const char *word = course->overrides[i];
+        if (lab_str_starts(word, "output_dir="))
+            continue;
+        if (lab_str_starts(word, key)) {
+            if (add_devices(course, root, word + strlen(key), &device, err) < 0)
+                return -1;
+            word = lab_arena_printf(course->arena, "%s%s", key, device);
         }
-    return lab_arena_strdup(course->arena, text.text);
+        lab_str_add(text, " ");
+        lab_str_add_shell(text, word);
+    }
+    return 0;
 }
 
 static int stage(const struct course *course, const char *root, struct lab_err *err) {
+    LAB_AUTO(str, rerun);
+    if (add_configs(course, root, "experiment", err) < 0 ||
+        add_configs(course, root, "machine", err) < 0 ||
+        add_rerun_line(course, root, &rerun, err) < 0)
+        return -1;
     const char *about = lab_arena_printf(course->arena,
                                          "# %s\n\n"
                                          "A campaign of gpulab %s. From this folder:\n\n"
@@ -80,14 +144,11 @@ static int stage(const struct course *course, const char *root, struct lab_err *
                                          "`report/index.html` has the answers, `campaign.yaml` the "
                                          "plan, `machine.json` the machine. "
                                          "Each study lies below its phase.\n",
-                                         course->campaign.name, LAB_VERSION, rerun_line(course));
+                                         course->campaign.name, LAB_VERSION, rerun.text);
     const char *plan = lab_arena_printf(course->arena, "%s.yaml", course->campaign.name);
-    if (add_text(course, root, "README.md", about, err) < 0 ||
-        add_text(course, lab_arena_printf(course->arena, "%s/conf/campaign", root), plan,
-                 course->yaml, err) < 0)
-        return -1;
-    return add_configs(course, root, "experiment", err) < 0 ||
-                   add_configs(course, root, "machine", err) < 0
+    return add_text(course, root, "README.md", about, err) < 0 ||
+                   add_text(course, lab_arena_printf(course->arena, "%s/conf/campaign", root), plan,
+                            course->yaml, err) < 0
                ? -1
                : 0;
 }
