@@ -5,6 +5,7 @@ gpulab=${GPULAB:-/usr/bin/gpulab}
 metrics=${GPULAB_METRICS:-/var/lib/node_exporter/textfile_collector/gpulab_check.prom}
 
 [ -x "$gpulab" ] || exit 0
+[ -n "${CUDA_VISIBLE_DEVICES:-${SLURM_JOB_GPUS:-}}" ] || exit 0 # a job without GPUs
 [ -d "$(dirname "$metrics")" ] && set -- --textfile "$metrics"
 unset CUDA_VISIBLE_DEVICES
 

@@ -148,4 +148,10 @@ printf '#!/bin/sh\nexec %s "$@" --device sim:%s/narrow.yaml\n' "$gpulab" "$work"
 GPULAB=$work/fake-gpulab SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-prolog.sh" 2>prolog.err &&
     fail 'the prolog let a failed host pass'
 grep -q 'isolate: GPU 3: pcie_width' prolog.err || fail "prolog: $(cat prolog.err)"
+GPULAB=$work/fake-gpulab GPULAB_METRICS=none/x SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-epilog.sh" 2>epilog.err &&
+    fail 'the epilog let a failed host pass'
+for script in prolog epilog; do # a host without GPUs can't be checked, and isn't drained for that
+    env -u CUDA_VISIBLE_DEVICES -u SLURM_JOB_GPUS "GPULAB=$work/fake-gpulab" GPULAB_METRICS=none/x \
+        sh "$source_dir/examples/check/slurm-$script.sh" || fail "the $script drains hosts for jobs without GPUs"
+done
 finish
