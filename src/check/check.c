@@ -140,10 +140,7 @@ static void look(struct check_run *run, const struct lab_check_test *test, int i
     if (check_left_s(run) > 0)
         test->look(run, index, attempt, &finding);
     else
-        check_break(&finding, lab_arena_printf(run->arena, "the limit of %.3g s was reached",
-                                               run->setup->limit_s > 0
-                                                   ? run->setup->limit_s
-                                                   : lab_check_limit_s(run->setup->level)));
+        check_break(&finding, "the time limit was reached");
     finding.tries = attempt + 1;
     *ret_finding = finding;
 }

@@ -272,8 +272,8 @@ static void look_ecc(struct check_run *run, int index, int attempt,
         unknown(run, finding, "memory errors");
     else if (gpu->ecc_uncorrected > 0)
         check_fail(finding, found, wanted,
-                   PRINT("%lld uncorrected memory errors since the driver was loaded",
-                         (long long)gpu->ecc_uncorrected));
+                   PRINT("%lld uncorrected memory error%s since the driver was loaded",
+                         (long long)gpu->ecc_uncorrected, gpu->ecc_uncorrected == 1 ? "" : "s"));
     else if (gpu->ecc_corrected > CORRECTED_MOST) {
         check_fail(finding, found, wanted,
                    PRINT("%lld corrected memory errors since the driver was loaded",
@@ -517,8 +517,8 @@ static void look_processes(struct check_run *run, int index, int attempt,
         unknown(run, finding, "processes");
     else if (gpu->process_count > 0)
         check_fail(finding, PRINT("%d", gpu->process_count), "0",
-                   PRINT("a co-located process: pid %lld %s", (long long)gpu->processes[0].pid,
-                         gpu->processes[0].name));
+                   PRINT("a co-located process: pid %lld%s%s", (long long)gpu->processes[0].pid,
+                         *gpu->processes[0].name ? " " : "", gpu->processes[0].name));
     else
         check_pass(finding, "0", "0");
 }

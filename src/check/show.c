@@ -270,10 +270,14 @@ static void add_heading(struct lab_doc *doc, const struct lab_check_result *resu
     else
         lab_doc_text(doc, LAB_DOC_ANSWER, "Healthy: %d %s passed, %d skipped", passed, tests,
                      skipped);
-    lab_doc_text(doc, LAB_DOC_PLAIN, "%d × %s%s, level %d, %.1f s%s%s", result->gpu_count,
-                 result->gpu_name, result->simulated ? " (simulated)" : "", result->level,
-                 result->duration_s, result->driver ? ", driver " : "",
-                 result->driver ? result->driver : "");
+    LAB_AUTO(str, gpus);
+    if (result->gpu_count)
+        lab_str_printf(&gpus, "%d × %s", result->gpu_count, result->gpu_name);
+    else /* the driver didn't answer */
+        lab_str_add(&gpus, "GPUs unknown");
+    lab_doc_text(doc, LAB_DOC_PLAIN, "%s%s, level %d, %.1f s%s%s", gpus.text,
+                 result->simulated ? " (simulated)" : "", result->level, result->duration_s,
+                 result->driver ? ", driver " : "", result->driver ? result->driver : "");
 }
 
 static void add_people(struct lab_doc *doc, const struct lab_check_result *result) {
@@ -311,8 +315,11 @@ struct lab_doc *lab_check_doc(const struct lab_check_result *result, enum lab_ch
     lab_doc_data(doc, "reason", lab_value_string(arena, reason));
     lab_doc_data(doc, "level", lab_value_int(arena, result->level));
     lab_doc_data(doc, "simulated", lab_value_bool(arena, result->simulated));
-    lab_doc_data(doc, "gpu", lab_value_string(arena, result->gpu_name));
-    lab_doc_data(doc, "gpus", lab_value_int(arena, result->gpu_count));
+    bool known = result->gpu_count > 0;
+    lab_doc_data(doc, "gpu",
+                 known ? lab_value_string(arena, result->gpu_name) : lab_value_null(arena));
+    lab_doc_data(doc, "gpus",
+                 known ? lab_value_int(arena, result->gpu_count) : lab_value_null(arena));
     if (result->driver)
         lab_doc_data(doc, "driver", lab_value_string(arena, result->driver));
     lab_doc_data(doc, "duration_s", lab_value_float(arena, result->duration_s));

@@ -80,6 +80,13 @@ static double inner_limit_of(const struct check_config *config) {
     return limit_s - fmin(END_S, limit_s / 4);
 }
 
+static const char *limit_text(const struct check_config *config, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    double limit_s = limit_of(config);
+    lab_str_add_duration(&text, limit_s, limit_s < 1 ? LAB_DURATION_PRECISE : LAB_DURATION_ROUNDED);
+    return lab_arena_strdup(arena, text.text);
+}
+
 static const char *selector_of(const struct lab_command_call *call) {
     const char *device = lab_command_device(call);
     return device ? device : DEFAULT_SELECTOR;
@@ -409,8 +416,8 @@ static int check_outside(const struct lab_command_call *call, struct lab_check_r
     if (ended.timed_out)
         lab_check_complete(&result, only,
                            lab_arena_printf(call->arena,
-                                            "the driver didn't answer within the limit of %.0f s",
-                                            limit_of(config)),
+                                            "the driver didn't answer within the limit of %s",
+                                            limit_text(config, call->arena)),
                            call->arena);
     else if (ended.exit_status != 0)
         lab_check_complete(

@@ -43,6 +43,10 @@ run check --device sim:./capped.yaml
 expect_status 1
 expect_out '^ +power_limit +GPU 3 +500 W +700 W +FAIL'
 
+run check --level 2 --limit 1ms --quiet --device sim:h200-8
+expect_status 2
+expect_out '^not checked: .*the time limit was reached$'
+
 # a fleet: learnt twice into one file, then compared with
 run check --level 2 --only gemm,hbm --learn fleet.yaml --device sim:h200-8 --quiet
 expect_status 0
@@ -76,6 +80,8 @@ expect_status 0
 GPULAB_FAKE_NVML='gpus=2; fabric=0; fail=nvmlDeviceGetNvLinkState:15' run check --quiet
 expect_status 1
 expect_out '^isolate: GPU 0: answers: '
+GPULAB_FAKE_NVML='gpus=2; fabric=0; ecc_uncorrected=0,1' run check --quiet
+expect_out '^reset: GPU 1: ecc: 1 uncorrected memory error since'
 GPULAB_FAKE_NVML='gpus=2; fabric=0; lost=1@0' run check --quiet
 expect_status 1
 expect_out "^isolate: host: answers: the driver can't reach 1 of 2 GPUs"
@@ -105,6 +111,9 @@ grep -q '^gpulab_check_status{level="1"} 2$' check.prom || fail "yesterday's met
 grep -q '"status": 2' check.json || fail 'no page'
 for call in nvmlInit_v2 nvmlDeviceGetNvLinkState; do
     begun=$SECONDS
+    GPULAB_FAKE_NVML="gpus=2; hang=$call:90" run check --json --limit 500ms
+    expect_status 2
+    json 'd["gpus"] is None and d["gpu"] is None and "within the limit of 500 ms" in d["reason"]'
     GPULAB_FAKE_NVML="gpus=2; hang=$call:90" run check --quiet --limit 1s
     expect_status 2
     one_line
