@@ -270,7 +270,8 @@ struct lab_campaign_schedule {
 /*
  * What was done is in it by what it took. The budget counts studies that refine by the most runs
  * that they may have, each as long as others on average. What has no room is dropped: of the phases
- * that haven't begun and that none depends on, the lowest priority first, of these the last one.
+ * that haven't begun and that none depends on, the lowest priority first, of these the last one;
+ * then those that have room are taken back.
  * LAB_ERR_USER where it has no room for the first phase.
  */
 int lab_campaign_make_schedule(const struct lab_campaign *campaign,

@@ -269,6 +269,23 @@ static int refuse_budget(const struct lab_campaign *campaign, double seconds, in
                        name_of(campaign, campaign->order[0]), text.text);
 }
 
+/* What was dropped before a longer phase and has room now; in the order in which phases run. */
+static void take_back(const struct lab_campaign *campaign, struct cost *costs, double seconds,
+                      int64_t bytes) {
+    for (int i = 0; i < campaign->phase_count; i++) {
+        const struct lab_campaign_phase *phase = &campaign->phases[campaign->order[i]];
+        struct cost *own = &costs[campaign->order[i]];
+        bool fits = own->dropped && !is_over(campaign, seconds + own->seconds, bytes + own->bytes);
+        for (int k = 0; k < phase->after_count; k++)
+            fits &= !costs[phase->after[k]].dropped;
+        if (!fits)
+            continue;
+        own->dropped = false;
+        seconds += own->seconds;
+        bytes += own->bytes;
+    }
+}
+
 /* Marks phases as dropped until the rest fits. */
 static int drop_phases(const struct lab_campaign *campaign, struct cost *costs,
                        struct lab_arena *arena, struct lab_err *err) {
@@ -292,6 +309,7 @@ static int drop_phases(const struct lab_campaign *campaign, struct cost *costs,
         seconds -= costs[least].seconds;
         bytes -= costs[least].bytes;
     }
+    take_back(campaign, costs, seconds, bytes);
     const struct cost *first = &costs[campaign->order[0]];
     if (!first->begun && is_over(campaign, first->seconds, first->bytes))
         return refuse_budget(campaign, first->seconds, first->bytes, err);

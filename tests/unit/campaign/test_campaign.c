@@ -434,7 +434,21 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
                 fail_msg("budget %g: %s", cases[i].budget_s,
                          campaign.phases[made.slots[s].phase].name);
     }
+    /* b is long: without it there is room for what was dropped before it, not for what is after */
     struct lab_campaign_schedule made;
+    found[3].expected_s = 1000;
+    campaign.budget_s = 450;
+    campaign.budget_bytes = 0;
+    made = schedule(&campaign, found);
+    for (int s = 0; s < 5; s++)
+        assert_int_equal(made.slots[s].dropped, made.slots[s].phase == 3);
+    found[3].expected_s = 100;
+    found[2].expected_s = 1000;
+    made = schedule(&campaign, found);
+    for (int s = 0; s < 5; s++)
+        assert_int_equal(made.slots[s].dropped,
+                         made.slots[s].phase == 2 || made.slots[s].phase == 3);
+    found[2].expected_s = 100;
     struct lab_campaign_known known = {.studies = found};
     campaign.budget_s = 99;
     ASSERT_FAILS(lab_campaign_make_schedule(&campaign, &known, &test_arena, &made, err),
