@@ -59,6 +59,9 @@ compgen -G "$folder/a/quick_test/quick_test/*/*/study.db" >/dev/null || fail "no
 run campaign status small $sim --config-dir conf --json
 expect_status 0
 json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
+run campaign status small $sim experiment.repeat=2 --config-dir conf # which wasn't run
+expect_status 2
+expect_err "^gpulab: no folder of this campaign with these words; give those of its 'run', or a folder: the newest is $folder$"
 run campaign report "$folder" --json
 expect_status 0
 json 'd["questions"][0]["claim"]["kind"].startswith("numa.") and d["questions"][0]["claim"]["verdict"] == "yes"'

@@ -298,19 +298,26 @@ int course_open(struct course *course, bool accept_machine, struct lab_err *err)
 }
 
 int course_look(struct course *course, struct lab_err *err) {
-    const char **folders;
+    const char **folders, *other = NULL;
     int count = find_folders(course, &folders);
     const char *mine = number_text(course->identity, course->arena);
     for (int i = 0; i < count; i++) {
         const struct lab_value *kept = read_json(course, folders[i], "campaign.json");
-        if (!kept || !lab_str_equal(lab_value_get_text(kept, "identity", ""), mine))
+        if (!kept || !lab_str_equal(lab_value_get_text(kept, "identity", ""), mine)) {
+            other = other || !kept ? other : folders[i];
             continue;
+        }
         course->folder = folders[i];
         course->machine_note = lab_value_get_text(kept, "machine_note", NULL);
         read_times(course, kept);
         set_slots(course);
         return 0;
     }
+    if (other)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "no folder of this campaign with these words; give those of its 'run', "
+                           "or a folder: the newest is %s",
+                           other);
     return lab_err_set(err, LAB_ERR_USER,
                        "no folder of this campaign in %s: gpulab campaign run %s", home(course),
                        course->campaign.name);
