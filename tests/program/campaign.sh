@@ -59,6 +59,7 @@ compgen -G "$folder/a/quick_test/quick_test/*/*/study.db" >/dev/null || fail "no
 run campaign status small $sim --config-dir conf --json
 expect_status 0
 json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
+json '0 < d["phases"][0]["taken_s"] < 300' # seconds
 run campaign status small $sim experiment.repeat=2 --config-dir conf # which wasn't run
 expect_status 2
 expect_err "^gpulab: no folder of this campaign with these words; give those of its 'run', or a folder: the newest is $folder$"

@@ -201,7 +201,7 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         {"done", "Done", LAB_UNIT_COUNT},
         {"failed", "Failed", LAB_UNIT_COUNT},
         {"planned", "Runs", LAB_UNIT_COUNT},
-        {"taken_s", "Time", LAB_UNIT_TIME},
+        {"taken_s", "Time", LAB_UNIT_DURATION},
         {"energy_kj", "Energy (kJ)", LAB_UNIT_NUMBER},
         {"why", NULL},
     };
