@@ -129,6 +129,7 @@ struct lab_campaign_found { /* of one study */
     bool again; /* what failed is to be tried again, or its files completed */
     int planned, done, failed, invalid; /* runs; invalid ones are done */
     double taken_s, energy_j;           /* of runs that are done; NaN = unknown */
+    int energy_runs;                    /* of these, those that energy_j is of */
     const char *error;                  /* of the first run that failed; NULL = none */
     int64_t bytes;
     double expected_s, expected_j; /* what is left; NaN = unknown */

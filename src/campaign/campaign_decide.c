@@ -184,7 +184,8 @@ static double study_seconds(const struct lab_campaign_found *found) {
 /* What is done is measured, or not known. */
 static double study_energy_j(const struct lab_campaign_found *found) {
     double left_j = lab_campaign_has_ended(found) ? 0 : found->expected_j;
-    return (found->begun && found->done > 0 ? found->energy_j : 0) + left_j;
+    double done_j = found->energy_runs == found->done ? found->energy_j : (double)NAN;
+    return (found->begun && found->done > 0 ? done_j : 0) + left_j;
 }
 
 static int64_t study_bytes(const struct lab_campaign_found *found) {

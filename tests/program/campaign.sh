@@ -60,6 +60,7 @@ run campaign status small $sim --config-dir conf --json
 expect_status 0
 json '[p["state"] for p in d["phases"]] == ["done", "done", "skipped"]'
 json '0 < d["phases"][0]["taken_s"] < 300' # seconds
+json 'all(p["energy_kj"] is None or 0 < p["energy_runs"] <= p["done"] for p in d["phases"])'
 run campaign status small $sim experiment.repeat=2 --config-dir conf # which wasn't run
 expect_status 2
 expect_err "^gpulab: no folder of this campaign with these words; give those of its 'run', or a folder: the newest is $folder$"

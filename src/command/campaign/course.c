@@ -319,7 +319,7 @@ struct lab_campaign_known course_known(const struct course *course) {
 static void count_runs(struct lab_campaign_found *found, const struct lab_run *runs, int count,
                        bool simulated, struct lab_arena *arena) {
     double taken_s = 0, energy_j = 0;
-    bool measured = false;
+    int measured = 0;
     found->begun = true;
     found->planned = count;
     found->done = found->failed = found->invalid = 0;
@@ -335,12 +335,13 @@ static void count_runs(struct lab_campaign_found *found, const struct lab_run *r
         taken_s += done ? (double)(runs[i].end_ns - runs[i].start_ns) / 1e9 : 0;
         if (done && !isnan(result->energy_j)) {
             energy_j += result->energy_j;
-            measured = true;
+            measured++;
         }
     }
     if (!simulated) /* whose times are the simulated machine's */
         found->taken_s = taken_s;
     found->energy_j = measured ? energy_j : NAN;
+    found->energy_runs = measured;
 }
 
 /* The newest study below the slot; NULL = none. */

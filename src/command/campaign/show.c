@@ -203,19 +203,22 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         {"planned", "Runs", LAB_UNIT_COUNT},
         {"taken_s", "Time", LAB_UNIT_DURATION},
         {"energy_kj", "Energy (kJ)", LAB_UNIT_NUMBER},
+        {"energy_runs", NULL, LAB_UNIT_COUNT},
         {"why", NULL},
     };
     const struct lab_campaign *campaign = &course->campaign;
+    int all_done = 0, all_measured = 0;
     lab_doc_rows(doc, "phases", NULL, columns, sizeof columns / sizeof *columns);
     for (int p = 0; p < campaign->phase_count; p++) {
         const struct lab_campaign_phase *phase = &campaign->phases[p];
-        int done = 0, failed = 0, planned = 0;
+        int done = 0, failed = 0, planned = 0, measured = 0;
         double taken_s = 0, energy_j = 0;
         for (int s = 0; s < phase->study_count; s++) {
             const struct lab_campaign_found *found = &course->found[phase->first_study + s];
             done += found->done;
             failed += found->failed;
             planned += found->planned;
+            measured += found->energy_runs;
             taken_s += isnan(found->taken_s) ? 0 : found->taken_s;
             energy_j += isnan(found->energy_j) ? 0 : found->energy_j;
         }
@@ -227,6 +230,9 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         lab_doc_figure(doc, planned);
         lab_doc_figure(doc, taken_s > 0 ? taken_s : NAN);
         lab_doc_figure(doc, energy_j > 0 ? energy_j / 1000 : NAN);
+        lab_doc_figure(doc, measured);
+        all_done += done;
+        all_measured += measured;
         lab_doc_add(doc, lab_cell_text(statuses[p].why));
     }
     lab_doc_gap(doc);
@@ -235,6 +241,9 @@ void course_add_phases(const struct course *course, const struct lab_campaign_st
         if ((int)strlen(campaign->phases[p].name) + 4 > width)
             width = (int)strlen(campaign->phases[p].name) + 4;
     lab_doc_set_labels(doc, width);
+    if (all_measured > 0 && all_measured < all_done) /* short runs have none */
+        lab_doc_line(doc, "energy", "of the %d of %d runs that were measured", all_measured,
+                     all_done);
     for (int p = 0; p < campaign->phase_count; p++) {
         const struct lab_campaign_phase *phase = &campaign->phases[p];
         lab_doc_line(doc, phase->name, "%s", statuses[p].why ? statuses[p].why : "");

@@ -456,6 +456,10 @@ LAB_TEST(a_budget_drops_low_priorities_first) {
                  "the budget is too small for the first phase, a: 100 s expected, budget.time has");
     found[0] = (struct lab_campaign_found)ENDED(1, 0); /* what is done took what it took */
     assert_near(schedule(&campaign, found).seconds, 10, 0);
+    found[0].energy_j = 50; /* of some of its runs, or of all */
+    assert_int_equal(schedule(&campaign, found).energy_unknown, 1);
+    found[0].energy_runs = 1;
+    assert_int_equal(schedule(&campaign, found).energy_unknown, 0);
 }
 
 LAB_TEST(a_budget_counts_runs_that_are_found_later) {
