@@ -17,9 +17,9 @@ run campaign show numa_plan
 cmp -s "$source_dir/conf/campaign/numa_plan.yaml" "$work/out" || fail "$what isn't the file"
 run campaign run numa_plan $sim --dry-run --json
 expect_status 0
-json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 13 and not any(s["dropped"] for s in d["schedule"])'
+json 'd["runs"] <= d["replaced_runs"] and len(d["schedule"]) == 14 and not any(s["dropped"] for s in d["schedule"])'
 json 'd["energy_j"] is None and all(s["energy_j"] is None for s in d["schedule"])' # no earlier run measured it
-json 'd["unknown"] == 8 and d["expected_s"] is None and all(s["start_s"] is None for s in d["schedule"])' # nor its time
+json 'd["unknown"] == 9 and d["expected_s"] is None and all(s["start_s"] is None for s in d["schedule"])' # nor its time
 
 run campaign run contention_plan device=sim:g5.12xlarge --dry-run --quiet
 expect_status 0
