@@ -51,6 +51,7 @@ struct lab_analysis_result {
     const char *answer;      /* the first sentence; NULL = the first part's */
     const char *untested;    /* why no run answers the question, a sentence: lab_analysis_run makes
                                 the answer of it. NULL = they do */
+    bool elsewhere;          /* nor will one on this machine */
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */

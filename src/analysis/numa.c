@@ -302,7 +302,7 @@ static const char *make_answer(const struct lab_numa_grid *grids, int count,
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
-static const char *why_untested(const struct lab_numa_grid *grids, int count) {
+static const char *why_untested(const struct lab_numa_grid *grids, int count, bool *ret_elsewhere) {
     const struct lab_machine *machine = count == 1 ? grids[0].study->machine : NULL;
     int devices = 0, gangs = 0, spread = 0;
     for (int g = 0; g < count; g++) {
@@ -316,7 +316,8 @@ static const char *why_untested(const struct lab_numa_grid *grids, int count) {
         return gangs > 0 ? "all runs are on several devices at once; 'gpulab analyze recommend' "
                            "compares those."
                          : "no run on a single device is done.";
-    if (machine && machine->node_count == 1)
+    *ret_elsewhere = machine && machine->node_count == 1;
+    if (*ret_elsewhere)
         return "this machine has one NUMA node. Nothing to bind.";
     return "each device was bound to one NUMA node. experiment.hardware.numa_nodes=all tests all.";
 }
@@ -407,7 +408,8 @@ static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_
                               grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
     }
     result->answer = make_answer(grids, count, arena);
-    result->untested = result->answer ? NULL : why_untested(grids, count);
+    if (!result->answer)
+        result->untested = why_untested(grids, count, &result->elsewhere);
     if (count == 1)
         test_the_rest(result, &grids[0], arena);
     return 0;

@@ -179,6 +179,7 @@ static void answer_lack(struct report_found *found, const struct lab_study_table
         return;
     found->answer = lack->answer;
     found->untested = true;
+    found->elsewhere = lack->elsewhere;
     found->further = lack->further;
     found->tests = lack->tests;
     for (int i = 0; i < found->count && lack->further; i++) {
@@ -250,6 +251,7 @@ int lab_report_build_study(const struct lab_study_view *view,
                  .advice = found->advice,
                  .answer = found->answer,
                  .untested = found->untested,
+                 .elsewhere = found->elsewhere,
                  .further = found->further,
                  .tests = found->tests,
                  .source = view->report.folder,

@@ -14,6 +14,7 @@ struct report_found { /* analyses, in the order in which they are shown */
     int count;
     const char *answer; /* where no analysis has one of its own; NULL = the first that has */
     bool untested;      /* it says why no run answers the study's question */
+    bool elsewhere;     /* and that none on this machine will */
     const char *further, *tests; /* then: as a page has them */
     struct lab_advice *advice;   /* NULL = there is no study */
     int64_t deadline_ns;         /* CLOCK_MONOTONIC; 0 = none */

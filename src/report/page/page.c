@@ -47,6 +47,11 @@ bool page_is_untested(const struct lab_page *page) {
     return page->answer ? page->untested : leading && leading->untested;
 }
 
+bool page_is_elsewhere(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page_leading(page);
+    return page_is_untested(page) && (page->elsewhere || (leading && leading->command));
+}
+
 /* --- words --- */
 
 /* The length of the first sentence, its full stop included; parentheses hold no end. */

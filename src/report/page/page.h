@@ -31,6 +31,7 @@ struct lab_page {
     const struct lab_advice *advice;    /* NULL = of recordings */
     const char *answer; /* the first sentence; NULL = that of the first analysis that has one */
     bool untested;      /* that sentence says why no run answers the study's question */
+    bool elsewhere;     /* and that none on this machine will */
     const char *further,
         *tests; /* then: keys that test it, and what they test; NULL = none known */
     const struct lab_page_analysis *analyses; /* the one that says most first */

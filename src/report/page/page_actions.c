@@ -433,12 +433,6 @@ static void add_reread(struct making *making) {
                                      .command = lab_arena_strdup(making->arena, line.text)});
 }
 
-/* Whether the study's question can't be answered on this device, and what can is advised. */
-static bool is_elsewhere(const struct lab_page *page) {
-    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
-    return leading && page_is_untested(page) && leading->command;
-}
-
 static void add_run(struct making *making, bool advised) {
     const char *command = making->digest->study->command;
     LAB_AUTO(str, next);
@@ -449,7 +443,8 @@ static void add_run(struct making *making, bool advised) {
         return;
     if (!next.length)
         add_reread(making);
-    bool resumes = next.length && !is_elsewhere(making->page), busy = page_is_busy(making->digest);
+    bool resumes = next.length && !(making->page && page_is_elsewhere(making->page)),
+         busy = page_is_busy(making->digest);
     struct page_repeat more =
         page_repeat_make(making->page, making->digest, resumes, making->arena);
     if (resumes && !more.text) {

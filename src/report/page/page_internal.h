@@ -169,3 +169,5 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */
 bool page_is_untested(const struct lab_page *page);
+/* Nor can be by more runs on this machine. */
+bool page_is_elsewhere(const struct lab_page *page);

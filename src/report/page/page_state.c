@@ -118,7 +118,7 @@ struct page_state page_state(const struct lab_page *page, const struct study_dig
             lab_arena_printf(arena, "No answer: %d run%s per point on a busy machine. ", n,
                              study_plural(n)),
             0, true};
-    if (left == 0 && !busy)
+    if ((left == 0 && !busy) || page_is_elsewhere(page))
         return none;
     const char *of = lab_arena_printf(arena, "%d of %d runs", digest->state_counts[LAB_RUN_DONE],
                                       digest->study->run_count),

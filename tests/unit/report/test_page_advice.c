@@ -74,6 +74,24 @@ LAB_TEST(rows_yield_to_the_next_step) {
     assert_in_range(lines, 1, 30);
 }
 
+/* Given a question that this machine can't answer, then its runs that are left aren't advised. */
+LAB_TEST(runs_that_answer_nothing_are_not_advised) {
+    struct given *g = *state;
+    g->study.study.left_s = NAN;
+    fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+    g->page.advice = NULL;
+    g->page.answer = "Not tested: this machine has one NUMA node. Nothing to bind.";
+    g->page.untested = true;
+    write_end(g);
+    assert_contains(g->text.text, "Resume    gpulab run");
+    lab_str_clear(&g->text);
+    g->page.elsewhere = true;
+    write_end(g);
+    assert_contains(g->text.text, "Not tested: this machine has one NUMA node.");
+    assert_contains(g->text.text, "Next      gpulab show");
+    assert_null(strstr(g->text.text, "Resume"));
+}
+
 /* Given a question that the plan doesn't test, then the keys that do come before the runs left. */
 LAB_TEST(what_the_plan_lacks_comes_first) {
     struct given *g = *state;
