@@ -101,6 +101,9 @@ struct lab_tracker {
     void (*system_row)(const struct lab_track_run *run, const struct lab_track_row *row,
                        struct lab_track_out *out);
     const struct lab_track_key *system_keys;
+    /* Behind a batch's rows, the last value of each metric in them; NULL = the tracker finds it. */
+    void (*last)(const struct lab_track_run *run, const struct lab_track_row *row,
+                 struct lab_track_out *out);
     void (*end)(const struct lab_track_run *run, const struct lab_track_end *end,
                 struct lab_track_out *out);
     /*

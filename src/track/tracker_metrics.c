@@ -19,6 +19,7 @@ struct series {
     const char *name, *key;
     int rank;
     int64_t count;
+    double last;                           /* value, whether it is kept or not */
     int64_t stretch;                       /* values of which two are kept; 0 = all are */
     int64_t seen, least, most, not_finite; /* of the current stretch; -1 = none */
 };
@@ -82,6 +83,7 @@ static void batch_add(struct batch *batch, int series, double value, double step
     }
     batch->items[batch->count++] = (struct item){series, value, step, time_ns};
     batch->series[series].count++;
+    batch->series[series].last = value;
 }
 
 static uint64_t add_digest(uint64_t hash, const struct lab_store_metric *metric) {
@@ -206,6 +208,22 @@ static void write_rows(struct track_feed *feed, const struct batch *batch) {
     }
 }
 
+static void write_last(struct track_feed *feed, const struct batch *batch) {
+    if (!feed->tracker->last || batch->count == 0)
+        return;
+    LAB_AUTO(arena, arena);
+    const struct item *item = &batch->items[batch->count - 1];
+    struct lab_track_value *values =
+        lab_arena_alloc(&arena, (size_t)batch->series_count, sizeof *values);
+    for (int i = 0; i < batch->series_count; i++)
+        values[i] = (struct lab_track_value){batch->series[i].key, batch->series[i].last};
+    struct lab_track_row row = {.wall_ns = track_feed_wall(feed, item->time_ns),
+                                .step = item->step,
+                                .values = values,
+                                .count = batch->series_count};
+    feed->tracker->last(feed->about, &row, &feed->out);
+}
+
 int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
     struct batch batch;
     int64_t read = -1;
@@ -220,6 +238,7 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
         feed->at.digest = (int64_t)batch.digest;
         thin(&batch, feed->max_points, feed);
         write_rows(feed, &batch);
+        write_last(feed, &batch);
     }
     batch_release(&batch);
     return read;

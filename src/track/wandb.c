@@ -233,6 +233,20 @@ static void wandb_system_row(const struct lab_track_run *run, const struct lab_t
     add_record(out, &record);
 }
 
+/* The table of runs has a run's summary alone: its own client writes this with each step. */
+static void wandb_last(const struct lab_track_run *run, const struct lab_track_row *row,
+                       struct lab_track_out *out) {
+    LAB_AUTO(str, record);
+    (void)run;
+    size_t summary = lab_proto_open(&record, RECORD_SUMMARY);
+    for (int i = 0; i < row->count; i++)
+        add_number(&record, UPDATE, row->values[i].key, row->values[i].value);
+    if (!isnan(row->step))
+        add_number(&record, UPDATE, "iteration", row->step);
+    lab_proto_close(&record, summary);
+    add_record(out, &record);
+}
+
 static void wandb_end(const struct lab_track_run *run, const struct lab_track_end *end,
                       struct lab_track_out *out) {
     static const int last[] = {RECORD_FINAL, RECORD_FOOTER};
@@ -274,5 +288,6 @@ const struct lab_tracker lab_tracker_wandb = {
     .row = wandb_row,
     .system_row = wandb_system_row,
     .system_keys = system_keys,
+    .last = wandb_last,
     .end = wandb_end,
 };

@@ -184,7 +184,8 @@ def wandb():
         expect(records[0]["type"] == "header" and records[-1]["type"] == "footer", f"{path}: not whole")
         expect(run["config"]["update"]["workload"] == results[run["display_name"]]["workload"], f"{path}: config")
         expect(run["run_group"] and run["project"] and run["tags"], f"{path}: group, project, tags")
-    whole = next(r["summary"]["update"] for r in found.pop("study") if r["type"] == "summary")
+    summary_of = lambda records: dict(item for r in records if r["type"] == "summary" for item in r["summary"]["update"].items())
+    whole = summary_of(found.pop("study"))
     for key, value in means().items():
         expect(same(whole[key], value), f"wandb: {key} is {whole[key]}, not {value}")
     expect(found.keys() == stored.keys(), f"wandb: {len(found)} runs instead of {len(stored)}")
@@ -194,7 +195,9 @@ def wandb():
         for name in stored[run]:
             compare("wandb", run, name, [(r.get("iteration"), number(r[name])) for r in rows if name in r])
         expect([r["_step"] for r in rows] == sorted({r["_step"] for r in rows}), f"wandb {run}: _step")
-        summary = next(r["summary"]["update"] for r in records if r["type"] == "summary")
+        summary = summary_of(records)
+        for name, values in stored[run].items():
+            expect(name in summary and same(number(summary[name]), values[-1][1]), f"wandb {run} {name}: not in the summary")
         expect(same(summary["rate"], results[run]["rate"]), f"wandb {run}: rate")
         expect(next(r for r in records if r["type"] == "exit")["exit"]["exit_code"] == 0, f"wandb {run}: exit")
         stats = [r["stats"]["item"] for r in records if r["type"] == "stats"]
