@@ -41,6 +41,7 @@ enum {
     RUN_TAGS = 10,
     RUN_HOST = 13,
     RUN_START = 17,
+    RUN_RESUME = 24, /* 'wandb sync' appends to what another host's file has sent */
 };
 enum { UPDATE = 1 }; /* of config and summary */
 enum { ITEM_KEY = 1, ITEM_VALUE = 16 };
@@ -163,6 +164,8 @@ static void add_run(const struct lab_track_run *run, struct lab_str *out) {
         lab_proto_text(out, RUN_TAGS, run->tags[i]);
     lab_proto_text(out, RUN_HOST, run->host);
     lab_proto_time(out, RUN_START, run->start_wall_ns);
+    if (*run->label)
+        lab_proto_int(out, RUN_RESUME, 1);
     lab_proto_close(out, item);
 }
 

@@ -69,7 +69,8 @@ def hosts():
     tags = {tag for path in files for tag in read_events(path).Tags()["scalars"]}
     expect(len(files) == 2 and {f"{own}/gpu_1_power", "other/gpu_1_power"} <= tags, f"hosts: {files} {tags}")
     runs = [read_wandb(path) for path in glob.glob("together/wandb/*/*.wandb")]
-    expect(len({r["run"]["run_id"] for records in runs for r in records if r["type"] == "run"}) == 1, "hosts: ids")
+    about = [r["run"] for records in runs for r in records if r["type"] == "run"]
+    expect(len({run["run_id"] for run in about}) == 1 and all(run.get("resume") for run in about), f"hosts: {about}")
     keys = {key for records in runs for r in records if r["type"] == "stats" for key in r["stats"]["item"]}
     expect({f"gpu.1.gpu/l:{own}", "gpu.1.gpu/l:other"} <= keys, f"hosts: {keys}")
     from trackio import fragments
