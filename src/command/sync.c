@@ -259,6 +259,12 @@ static void say_more(const struct pair *pair, bool dry) {
         lab_console_note("%s: the values of %d run%s changed since, and %s sent again: %s", name,
                          sent->changed, sent->changed == 1 ? "" : "s", dry ? "would be" : "were",
                          sent->changed_runs);
+    if (sent->widened)
+        lab_console_note("%s: %d run%s %s sent again, with all GPUs", name, sent->widened,
+                         sent->widened == 1 ? "" : "s",
+                         dry                  ? "would be"
+                         : sent->widened == 1 ? "was"
+                                              : "were");
     if (dry && sent->unsent_runs)
         lab_console_note("%s: not sent yet: %s", name, sent->unsent_runs);
     if (pair->thinned_from)

@@ -17,6 +17,7 @@ struct track_position {
     int64_t read;      /* metrics of the last batch */
     int64_t digest;    /* of all metrics until then; 0 = unknown */
     int64_t revision;  /* how often values that had been sent were others later */
+    int64_t all_gpus;  /* 1 = not the run's GPUs alone */
 };
 
 /* --- the journal: <study>/track/<tracker>.log, a line for each batch that was delivered --- */
@@ -60,7 +61,6 @@ struct track_feed {
     const struct track_usage *usage; /* NULL = all GPUs of it are the run's */
     bool ended;                      /* no more values come */
     int64_t until_ns;                /* samples from then on may be another run's */
-    bool all_gpus;                   /* not the run's alone */
     int64_t max_points;
     struct track_position at;    /* behind what is in `out` */
     struct track_position bound; /* of the batch, since it may be there already; attempt 0 = none */

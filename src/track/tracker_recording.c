@@ -163,7 +163,7 @@ int track_send_recording(struct track_sender *sender, const char *path, struct l
     if (sender->request->run_name && *sender->request->run_name)
         share(&about, &scratch);
     struct track_usage *usage = lab_arena_alloc(arena, 1, sizeof *usage);
-    if (find_usage(&recording, usage, arena) && !sender->request->all_gpus)
+    if (find_usage(&recording, usage, arena))
         sender->usage = usage;
     if (track_send_open(sender, home, 1, arena, err) < 0)
         return -1;

@@ -211,8 +211,9 @@ static int64_t read_window(struct track_feed *feed, int64_t from_ns, int64_t unt
                                         .without_processes = true};
     if (read_samples(feed, &query, &arena, &whole, err) < 0)
         return -1;
-    const struct lab_recording *recording =
-        feed->all_gpus || !feed->store ? &whole : lab_recordings_of_run(&whole, feed->run, &arena);
+    const struct lab_recording *recording = feed->at.all_gpus || !feed->store
+                                                ? &whole
+                                                : lab_recordings_of_run(&whole, feed->run, &arena);
     int64_t before = feed->at.rows;
     double *first = lab_arena_alloc(&arena, (size_t)recording->track_count + 1, sizeof *first);
     if (read_energy(feed, &arena, first, recording, err) < 0)

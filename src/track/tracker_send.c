@@ -105,18 +105,29 @@ static struct track_position find_position(const struct track_sender *sender,
     bool gone = at.attempt && !at.ended && !sender->tracker->deliver &&
                 (stat(place, &info) < 0 || info.st_size < at.bytes);
     if (at.attempt != run->attempts || gone)
-        at = (struct track_position){.attempt = run->attempts};
+        at = (struct track_position){.attempt = run->attempts,
+                                     .all_gpus = sender->request->all_gpus};
     return at;
 }
 
+/* All GPUs are asked for, and what was sent is of the run's alone. */
+static bool lacks_gpus(const struct track_sender *sender, const struct track_position *at) {
+    return sender->request->all_gpus && !at->all_gpus;
+}
+
 /* A run that had been sent, and whose metrics were read anew since, is sent once more. */
-static bool has_changed(struct track_sender *sender, const struct lab_run *run,
-                        struct track_position *at) {
+static bool has_changed(const struct track_sender *sender, const struct lab_run *run,
+                        const struct track_position *at) {
     if (!sender->compare || !sender->store || !at->ended || !at->digest ||
         track_metrics_digest(sender->store, run->number) == at->digest)
         return false;
-    *at = (struct track_position){.attempt = at->attempt, .revision = at->revision + 1};
     return true;
+}
+
+static void begin_again(struct track_position *at, const struct track_sender *sender) {
+    *at = (struct track_position){.attempt = at->attempt,
+                                  .revision = at->revision + 1,
+                                  .all_gpus = at->all_gpus || sender->request->all_gpus};
 }
 
 static void name_run(const char **names, int number, const char *run, struct lab_arena *arena) {
@@ -167,16 +178,19 @@ int track_send_run(struct track_sender *sender, const struct lab_run *run,
                               .run = run,
                               .store = sender->store,
                               .recording = sender->recording,
-                              .usage = sender->usage,
                               .ended = has_ended(run),
                               .until_ns = samples_until(sender, run),
-                              .all_gpus = sender->request->all_gpus,
                               .max_points = sender->request->max_points > 0
                                                 ? sender->request->max_points
                                                 : LAB_TRACK_POINTS,
                               .at = find_position(sender, run, place)};
-    if (has_changed(sender, run, &feed.at))
+    bool changed = has_changed(sender, run, &feed.at), narrow = lacks_gpus(sender, &feed.at);
+    if (changed)
         name_run(&sender->sent->changed_runs, sender->sent->changed++, run->id, sender->arena);
+    if (changed || narrow)
+        begin_again(&feed.at, sender);
+    sender->sent->widened += narrow;
+    feed.usage = feed.at.all_gpus ? NULL : sender->usage;
     about->revision = (int)feed.at.revision;
     if (feed.at.ended || sender->request->look) {
         if (!feed.at.ended)
@@ -217,7 +231,8 @@ static int send_runs(struct track_sender *sender, struct lab_study_file *file,
             sender->sent->unsent += !at->ended;
             continue;
         }
-        if (at->ended && at->attempt == run->attempts && !sender->compare) {
+        if (at->ended && at->attempt == run->attempts && !sender->compare &&
+            !lacks_gpus(sender, at)) {
             sender->sent->runs++;
             continue;
         }

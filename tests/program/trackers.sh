@@ -76,6 +76,11 @@ if [ -e "$source_dir/build/fake/libnvidia-ml.so.1" ]; then
     run sync job.db other.db --to tensorboard,wandb,trackio --run-name shared --project hosts --folder together
     expect_status 0
     "${check[@]}" . hosts || fail "GPUs of a command, or of two hosts"
+    run sync job.db --to tensorboard --gpus all
+    expect_err "tensorboard: 1 run was sent again, with all GPUs"
+    grep -q gpu_2_power job.db.track/tensorboard/*/* || fail "$what: not of all GPUs"
+    run sync job.db --to tensorboard --json
+    json 'd["sent"][0]["points"] == 0'
     run record --tracker wandb -o none.db -- ./nothing
     expect_status 127
     [ -z "$(ls -d none.db* 2>/dev/null)" ] || fail "files are left of a command that didn't start"
