@@ -252,6 +252,10 @@ static const char *folder_of(const struct pair *pair, const struct sync_config *
                           : lab_study_view_shorten(lab_track_home(pair->folder, arena), arena);
 }
 
+static const char *past(int count, bool dry) {
+    return dry ? "would be" : count == 1 ? "was" : "were";
+}
+
 static void say_more(const struct pair *pair, bool dry) {
     const char *name = pair->tracker->name;
     const struct lab_track_sent *sent = &pair->sent;
@@ -261,10 +265,10 @@ static void say_more(const struct pair *pair, bool dry) {
                          sent->changed_runs);
     if (sent->widened)
         lab_console_note("%s: %d run%s %s sent again, with all GPUs", name, sent->widened,
-                         sent->widened == 1 ? "" : "s",
-                         dry                  ? "would be"
-                         : sent->widened == 1 ? "was"
-                                              : "were");
+                         sent->widened == 1 ? "" : "s", past(sent->widened, dry));
+    if (sent->gone)
+        lab_console_note("%s: %d run%s %s written again: the files were gone", name, sent->gone,
+                         sent->gone == 1 ? "" : "s", past(sent->gone, dry));
     if (dry && sent->unsent_runs)
         lab_console_note("%s: not sent yet: %s", name, sent->unsent_runs);
     if (pair->thinned_from)

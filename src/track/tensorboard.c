@@ -216,6 +216,7 @@ const struct lab_tracker lab_tracker_tensorboard = {
     .name = "tensorboard",
     .summary = "event files in the study's tensorboard/",
     .view = "tensorboard --logdir %s/tensorboard",
+    .keeps = true,
     .place = tensorboard_place,
     .begin = tensorboard_begin,
     .row = tensorboard_row,

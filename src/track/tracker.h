@@ -89,6 +89,7 @@ struct lab_tracker {
     const char *view;     /* the command that shows them; %s = the study's folder */
     const char *variable; /* of the environment: a folder for the files, unless NULL or unset */
     bool by_project;      /* another project is another destination */
+    bool keeps;           /* it reads its files where they are: one that is gone is written again */
     /* What else the destination depends on, in the arena; NULL = nothing else. */
     const char *(*destination)(struct lab_arena *arena);
     /* The file of the run, in the arena. Its folder is made unless there is a `destination`. */

@@ -97,13 +97,14 @@ static int64_t samples_until(const struct track_sender *sender, const struct lab
 }
 
 /* Another attempt has reported nothing of the one before: it begins anew. So does a file that
- * was removed before its run had ended. */
+ * was removed before its run had ended; later it may have been uploaded and cleaned up. */
 static struct track_position find_position(const struct track_sender *sender,
                                            const struct lab_run *run, const char *place) {
     struct track_position at = sender->journal.items[run->number];
     struct stat info;
-    bool gone = at.attempt && !at.ended && !sender->tracker->deliver &&
+    bool gone = at.attempt && (!at.ended || sender->tracker->keeps) && !sender->tracker->deliver &&
                 (stat(place, &info) < 0 || info.st_size < at.bytes);
+    sender->sent->gone += gone && at.ended;
     if (at.attempt != run->attempts || gone)
         at = (struct track_position){.attempt = run->attempts,
                                      .all_gpus = sender->request->all_gpus};
@@ -232,7 +233,7 @@ static int send_runs(struct track_sender *sender, struct lab_study_file *file,
             continue;
         }
         if (at->ended && at->attempt == run->attempts && !sender->compare &&
-            !lacks_gpus(sender, at)) {
+            !lacks_gpus(sender, at) && (!sender->tracker->keeps || sender->sent->running)) {
             sender->sent->runs++;
             continue;
         }
@@ -276,8 +277,11 @@ static int send_study(struct track_sender *sender, struct lab_study_file *file,
     sender->store = file->store;
     sender->sent->project = track_about_project(file, sender->request->project, arena);
     if (lab_study_file_runs(file, err) < 0 ||
-        track_send_open(sender, file->folder, file->run_count, arena, err) < 0)
+        track_send_open(sender, file->folder, file->run_count, arena, err) < 0) {
+        for (int i = 0; i < file->run_count; i++) /* how far each came isn't known */
+            sender->sent->unsent += file->runs[i].attempts > 0;
         return -1;
+    }
     struct stat info;
     const char *path = lab_arena_printf(arena, "%s/study.db", file->folder);
     sender->arena = arena;

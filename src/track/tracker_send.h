@@ -35,6 +35,7 @@ struct lab_track_sent {
     int64_t thinned_from, thinned_to; /* points of metrics that had too many */
     int changed;                      /* runs whose values aren't those that were sent */
     int widened;                      /* sent again, with all GPUs */
+    int gone;                         /* sent again, since their files were gone */
     const char *changed_runs;         /* their names, at most three, in the arena */
     const char *unsent_runs;          /* likewise, of a look */
     bool busy;                        /* another process sends this study there; nothing was done */

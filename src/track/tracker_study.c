@@ -151,7 +151,7 @@ int track_send_whole(struct track_sender *sender, struct lab_study_file *file,
     for (int i = 0; i < file->run_count; i++)
         ended += file->runs[i].state == LAB_RUN_DONE || file->runs[i].state == LAB_RUN_FAILED;
     if (ended == 0 || sender->sent->running || sender->sent->unsent ||
-        (at.attempt == ended && !sender->sent->changed))
+        (at.attempt == ended && !sender->sent->changed && !sender->sent->gone))
         return 0;
     at.revision += at.attempt == ended;
     at.attempt = ended; /* more runs make another summary, in the first one's stead */

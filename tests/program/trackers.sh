@@ -101,6 +101,18 @@ expect_err "the values of 8 runs changed since, and were sent again: .*, …"
 run sync "$folder" --to tensorboard --json
 json 'd["sent"][0]["points"] == 0 and d["sent"][0]["runs"] == 8'
 
+# files that are gone are written again where they are read
+rm -r "$folder/tensorboard"
+run sync "$folder" --to tensorboard
+expect_err "tensorboard: 8 runs were written again: the files were gone"
+"${check[@]}" "$folder" tensorboard || fail "not as it was before its files were gone"
+mkdir locked
+cp "$folder"/* locked 2>/dev/null
+touch locked/track # no folder
+run sync locked --to tensorboard --json
+expect_status 1
+json 'd["sent"][0]["unsent"] == 8'
+
 # bad input: one line, and the study's own exit status
 run run "${study[@]}" tracker=wanb
 expect_status 2
