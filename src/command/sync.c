@@ -271,8 +271,13 @@ static void say_more(const struct pair *pair, bool dry) {
                          sent->gone == 1 ? "" : "s", past(sent->gone, dry));
     if (dry && sent->unsent_runs)
         lab_console_note("%s: not sent yet: %s", name, sent->unsent_runs);
+}
+
+/* Said in any case: what arrives isn't all that was measured. */
+static void say_thinned(const struct pair *pair) {
+    const char *name = pair->tracker->name;
     if (pair->thinned_from)
-        lab_console_note("%s: %lld points sent as %lld: the least and the largest of each "
+        lab_console_note("%s: %lld " LAB_TRACK_THINNED " %lld: the least and the largest of each "
                          "stretch (--max-points)",
                          name, (long long)pair->thinned_from, (long long)pair->thinned_to);
 }
@@ -327,6 +332,8 @@ static int sync_run(const struct lab_command_call *call, int *ret_status, struct
     send(call, pairs, count);
     if (!call->console->quiet || call->console->json)
         print(call, pairs, count);
+    for (int i = 0; i < count; i++)
+        say_thinned(&pairs[i]);
     for (int i = 0; i < count; i++)
         if (*pairs[i].problem || pairs[i].sent.busy)
             *ret_status = 1;

@@ -106,6 +106,22 @@ static const char *read_reason(const char *path, struct lab_arena *arena) {
     return lab_str_starts(text, "gpulab: ") ? text + strlen("gpulab: ") : text;
 }
 
+/* Lines on metrics of which not all points were sent, joined; NULL = there is none. */
+static const char *find_thinned(const char *path, struct lab_arena *arena) {
+    const char *found = NULL;
+    char *text, *rest = NULL;
+    size_t length;
+    if (lab_file_read(log_path(path, arena), LOG_MOST, arena, &text, &length, NULL) < 0)
+        return NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (!strstr(line, LAB_TRACK_THINNED))
+            continue;
+        line += lab_str_starts(line, "gpulab: ") ? strlen("gpulab: ") : 0;
+        found = found ? lab_arena_printf(arena, "%s; %s", found, line) : line;
+    }
+    return found;
+}
+
 const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab_arena *arena) {
     LAB_AUTO(str, path);
     if (follower->pid == 0)
@@ -121,7 +137,7 @@ const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab
                                 follower->trackers, path.text, follower->trackers);
     const char *unsent = find_unsent(follower, arena);
     if (!*unsent)
-        return NULL;
+        return find_thinned(follower->folder, arena);
     return lab_arena_printf(arena,
                             "not all was sent to %s: %s; send the rest: gpulab sync %s --to %s",
                             unsent, read_reason(follower->folder, arena), path.text, unsent);

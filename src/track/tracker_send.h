@@ -21,7 +21,8 @@ struct lab_track_request {
                          * 0 = it leaves nothing */
 };
 
-#define LAB_TRACK_POINTS 50000
+#define LAB_TRACK_POINTS  50000
+#define LAB_TRACK_THINNED "points sent as" /* in the line that says so */
 
 /* What is NULL, from the environment: GPULAB_TRACK_PROJECT, _RUN_NAME, _FOLDER, _PREFIX, _RENAME;
  * and all GPUs where GPULAB_TRACK_GPUS is "all". So a study and a recording are sent while they
