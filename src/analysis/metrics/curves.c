@@ -356,8 +356,16 @@ static struct lab_chart_series end_of(const struct lab_chart_series *series, dou
     return end;
 }
 
+/* Whether an end from an x on would be a line that lies on the best one's. */
+static bool is_near(const struct lab_chart_panel *whole, const struct drawing *d,
+                    const struct lab_chart_series *line, const struct lab_chart_series *best,
+                    double from) {
+    return line->mark == LAB_CHART_LINE && line != best && end_of(line, from).count > 1 &&
+           distance(whole, d, last_of(line), last_of(best)) < NEAR;
+}
+
 /* Settings whose ends are too near to the best one's to be told apart: their last quarter again,
- * larger. */
+ * larger. Not where it has hardly a point, such as of three evaluations. */
 static void add_ends(struct lab_chart *chart, const struct drawing *d) {
     const struct lab_chart_panel whole = chart->panels[0];
     const struct lab_chart_series *best = NULL;
@@ -369,9 +377,10 @@ static void add_ends(struct lab_chart *chart, const struct drawing *d) {
             continue;
         best = best ? best : line;
         until = fmax(until, line->x[line->count - 1]);
-        near += line != best && distance(&whole, d, last_of(line), last_of(best)) < NEAR;
     }
-    if (near == 0)
+    for (int s = 0; s < whole.series_count; s++)
+        near += is_near(&whole, d, &whole.series[s], best, END_FROM * until);
+    if (near == 0 || end_of(best, END_FROM * until).count < 2)
         return;
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, "Last quarter", whole.x, lab_axis(whole.y.title), d->arena);

@@ -137,6 +137,18 @@ LAB_TEST(ends_that_look_like_one_are_drawn_again) {
     }
 }
 
+/* Given too few points for a last quarter, then there is no empty panel for it. */
+LAB_TEST(ends_without_a_line_are_not_drawn_again) {
+    struct given *g = *state;
+    for (int r = 0; r < 2; r++) {
+        add_curve(g, "adam", r, 0.2 + 0.001 * r, 2);
+        add_curve(g, "adamw", r, 0.21 + 0.001 * r, 2);
+    }
+    analyse(g);
+    assert_string_equal(g->result.charts[0].name, "curve");
+    assert_int_equal(g->result.charts[0].panel_count, 1);
+}
+
 /* Given settings of different lengths, then they are compared at the last step that all have. */
 LAB_TEST(different_lengths_are_compared_where_all_are) {
     static const struct {
