@@ -64,7 +64,8 @@ static void add_run(struct lab_doc *doc, const char *name, const struct lab_run 
 
 /* --- what it reports --- */
 
-#define METRICS_SHOWN 4
+#define METRICS_SHOWN 4 /* in a line */
+#define CURVES_SHOWN  6
 #define SPARK_COLUMNS 16
 
 static const struct lab_program *program_of(const struct lab_study_info *study,
@@ -104,7 +105,7 @@ void lab_report_add_program(const struct lab_program *program, struct lab_str *o
     }
 }
 
-/* The main metric so far, from its least to its most. */
+/* A metric so far, from its least to its most. */
 static void add_spark(const struct lab_curve *curve, struct lab_str *out) {
     static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     bool over_time = !curve->stepped;
@@ -120,26 +121,29 @@ static void add_spark(const struct lab_curve *curve, struct lab_str *out) {
     }
 }
 
-/* As many as fit: the main one with its curve first. */
+/* Each with its curve, on as many lines as that takes: a metric that is printed now and then, such
+ * as val_loss, has none for long. */
 static void draw_program(const void *state, struct lab_style style, struct lab_str *out) {
     const struct lab_program *program = state;
     LAB_AUTO(str, line);
-    lab_str_add(&line, " ");
     if (!isnan(program->step))
-        lab_str_printf(&line, " %s %.10g", program->by_epoch ? "epoch" : "step", program->step);
-    for (int i = 0, shown = 0; i < program->metric_count && shown < METRICS_SHOWN; i++) {
+        lab_str_printf(&line, "  %s %.10g", program->by_epoch ? "epoch" : "step", program->step);
+    for (int i = 0, shown = 0; i < program->metric_count && shown < CURVES_SHOWN; i++) {
         const struct lab_curve *curve = &program->metrics[i].curve;
         LAB_AUTO(str, piece);
         if (is_again(program, i))
             continue;
-        lab_str_add(&piece, shown || !isnan(program->step) ? "  " : " ");
+        lab_str_add(&piece, "  ");
         add_metric(&program->metrics[i], &piece);
-        if (shown == 0 && style.unicode && curve->count > 2 && curve->most > curve->least) {
+        if (style.unicode && curve->count > 2 && curve->most > curve->least) {
             lab_str_add(&piece, " ");
             add_spark(curve, &piece);
         }
-        if (shown > 0 && lab_str_columns(line.text) + lab_str_columns(piece.text) > style.columns)
-            break;
+        if (line.length &&
+            lab_str_columns(line.text) + lab_str_columns(piece.text) > style.columns) {
+            lab_str_printf(out, "%s\n", line.text);
+            lab_str_clear(&line);
+        }
         lab_str_add(&line, piece.text);
         shown++;
     }

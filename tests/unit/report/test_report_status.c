@@ -51,6 +51,25 @@ LAB_TEST(status_golden_files_hold) {
     }
 }
 
+/* Given a loss in each step and an evaluation now and then, then the loss keeps its curve. */
+LAB_TEST(each_metric_of_a_program_has_its_curve) {
+    struct fixture f;
+    fixture_program_running(&f);
+    struct lab_metric_curves curves = {.arena = &f.arena};
+    lab_metric_curves_get(&curves, "test_loss", "", 0);
+    lab_metric_curves_get(&curves, "train_loss", "", 0);
+    for (int i = 0; i <= 40; i++)
+        lab_curve_add(&curves.items[1].curve, 25 * i, i, 3 - 0.05 * i, &f.arena);
+    lab_curve_add(&curves.items[0].curve, 500, 20, 2.1, &f.arena);
+    lab_curve_add(&curves.items[0].curve, 1000, 40, 1.1, &f.arena);
+    ((struct lab_program *)f.study.programs)->metrics = curves.items;
+    ((struct lab_program *)f.study.programs)->metric_count = curves.count;
+    char *text = status_of(&f, styles[0].style);
+    assert_contains(text, "\n  step 1000  test_loss 1.1  train_loss 1 ██▇▇▆▆▅▅▄▄▃▃▂▂▁▁\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 LAB_TEST(list_golden_files_hold) {
     void (*const makes[])(struct fixture *) = {fixture_numa_running, fixture_interrupted,
                                                fixture_repeats, fixture_simulated};
