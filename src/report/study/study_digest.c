@@ -317,12 +317,15 @@ static void say_result(struct remarks *problems, struct remarks *warnings,
 #define ITERATIONS_LEAST 6
 #define FEW_ADVISED      20
 
-/* Measured ones of a run that has too few; 0 = it has enough, or does one thing once. */
+/* Measured ones of a run that has too few; 0 = it has enough, or does one thing once. A program
+ * that trains once has the rate that its own lines report. */
 static int64_t few_iterations(const struct lab_run *run) {
     int64_t measured = lab_run_result(run)->iterations,
             count = measured > 0 ? measured : run->iterations;
-    bool few = run->state == LAB_RUN_DONE && run->rate > 0 && count < ITERATIONS_LEAST;
-    return few && isnan(lab_run_once_s(run, 1)) ? count : 0;
+    bool few = run->state == LAB_RUN_DONE && run->rate > 0 && count < ITERATIONS_LEAST,
+         once = !isnan(lab_run_once_s(run, 1)) ||
+                (run->iterations == 1 && lab_str_equal(run->workload, "command"));
+    return few && !once ? count : 0;
 }
 
 /* One sentence for all: a rate from one or two times is no more than a guess. */

@@ -354,6 +354,24 @@ LAB_TEST(rates_have_three_or_four_digits) {
     }
 }
 
+/* Given one iteration, then its rate is a guess; but a program's is of the lines that it printed. */
+LAB_TEST(programs_that_train_once_have_enough_iterations) {
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    struct lab_run *run = fixture_plan(&f, 0, 1, 0, "a");
+    fixture_done(&f, run, 10, "", "");
+    run->iterations = 1;
+    run->rate_unit = "tokens/s";
+    char *text = text_of(&f, wide);
+    assert_contains(text, "only 1 iteration each (experiment.test.");
+    lab_mem_free(text);
+    run->workload = "command";
+    text = text_of(&f, wide);
+    assert_null(strstr(text, "only 1 iteration"));
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 /* Given warnings of several runs, then a rank stands there only where all have it; the machine's
  * load is no rank's, and runs of few iterations are counted. */
 LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
