@@ -285,7 +285,9 @@ static bool look_after(const struct command_line *line, struct command_item *ite
         return true;
     const struct command_token *token = &line->tokens[t];
     const struct command_unit *rate = command_line_per_second(line, t);
-    if (rate && rate->name) {
+    char mark = command_line_mark(line, t + 3);
+    bool names = (mark == ':' || mark == '=') && command_line_is(line, t + 4, COMMAND_NUMBER);
+    if (rate && rate->name && !names) {
         item->name = item->words > 0 ? item->name : rate->name;
         item->words = item->words > 0 ? item->words : 1;
         item->unit = rate->unit;

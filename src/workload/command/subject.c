@@ -50,7 +50,10 @@ const char *command_line_head(const struct command_line *line, int t) {
     char mark = command_line_mark(line, end);
     bool number =
         command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
-    bool closed = (mark == ':' && !number) || mark == ']' || mark == ')' || mark == '|' ||
+    bool none = command_line_is_word(line, end + 1, "n/a") || /* "val: n/a | iter time: 551 ms" */
+                command_line_is_word(line, end + 1, "N/A") ||
+                command_line_is_word(line, end + 1, "None");
+    bool closed = (mark == ':' && !number && !none) || mark == ']' || mark == ')' || mark == '|' ||
                   (mark == '-' && !line->tokens[end].attached);
     return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING)
                ? command_line_head_of(line, t, all)
