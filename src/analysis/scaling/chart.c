@@ -155,8 +155,11 @@ void scaling_add_charts(struct lab_analysis_result *result, const struct scaling
             fit(&none, predictions, series[a] ? 0 : prediction_count, NULL, arena);
         /* models of two series have no order by work that a line could follow */
         bool line = series[a] || group->depth.count == 0 || group->width.count == 0;
+        const char *title = series[a] ? lab_arena_printf(arena, "%s, %s", axes[a].title,
+                                                         scaling_fixed(series[a], arena))
+                                      : axes[a].title;
         if (!series[a] || rows.count > 1)
-            add_panel(&chart, &rows, &fitted, line, &predicted, axes[a].key, axes[a].title, arena);
+            add_panel(&chart, &rows, &fitted, line, &predicted, axes[a].key, title, arena);
     }
     chart.columns = chart.panel_count > 1 ? 2 : 1;
     lab_analysis_add_chart(result, chart, arena);

@@ -239,6 +239,15 @@ static double key_of(const struct lab_stage_series *series, int at) {
     return lab_study_setting_number(series->points[at]->runs[0], series->key);
 }
 
+const char *scaling_fixed(const struct lab_stage_series *series, struct lab_arena *arena) {
+    bool width = lab_str_equal(series->key, "depth");
+    if (series->count == 0)
+        return "";
+    return lab_arena_printf(
+        arena, width ? "width %g" : "depth %g",
+        lab_study_setting_number(series->points[0]->runs[0], width ? "dim" : "depth"));
+}
+
 /* Over all of the series: the mean of the doublings, which the table has one by one; the slope
  * where there aren't two. The subject says which. */
 static struct lab_claim claim_series(const struct scaling_group *group,

@@ -106,6 +106,9 @@ void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, d
 
 #define SCALING_BEYOND 2 /* times the most work that was run; a model with misfit: none */
 
+/* "width 512": what models of a series of depths share, or of widths; empty where there is none. */
+const char *scaling_fixed(const struct lab_stage_series *series, struct lab_arena *arena);
+
 /* GFLOP of a sample that it may predict. */
 struct lab_interval scaling_predictable(const struct scaling_group *group);
 

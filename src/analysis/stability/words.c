@@ -121,7 +121,7 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
     if (worst)
         lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
     else if (made->row_count > 1 && isfinite(most))
-        lab_str_printf(text, " No single point drifts by more than %.1f%%.",
+        lab_str_printf(text, " Each point alone: no drift larger than %.1f%%.",
                        lab_words_bound_percent(most));
 }
 
@@ -153,12 +153,11 @@ const char *stability_answer(const struct stability *made) {
                          repeats_words(made), made->points > 1 ? "per point" : "in all");
     const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        lab_str_printf(&text, "No drift%s from start to end of a run%s %s.",
-                       lab_claim_larger(made->drift.bound, made->arena),
-                       made->points > 1
-                           ? lab_arena_printf(made->arena, ", mean of %d points", made->points)
-                           : "",
-                       over);
+        if (made->points > 1)
+            lab_str_printf(&text, "Mean of %d points: no", made->points);
+        lab_str_printf(&text, "%s drift%s from start to end of a run %s.",
+                       made->points > 1 ? "" : "No",
+                       lab_claim_larger(made->drift.bound, made->arena), over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
         lab_str_printf(&text, "Inconclusive: drift of %s from start to end of a run %s%s%s.",

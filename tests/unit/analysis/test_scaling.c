@@ -126,11 +126,13 @@ LAB_TEST(the_planted_rates_come_back) {
                                "[3.00, 3.00] + max(FLOPs / "
                                "50.0 TFLOP/s [50.0, 50.0], bytes / 700 GB/s [700, 700]) (95% CI, 3 "
                                "runs; R² 1.00; leave-one-out");
-    assert_true(lab_str_starts(result.answer, "Doubling the depth lowers throughput: by "));
+    assert_true(
+        lab_str_starts(result.answer, "Doubling the depth at width 512 lowers throughput: by "));
     assert_says(result.answer, "% from 2 to 4, by ");
     assert_says(result.by_point, "the model of half the depth or width");
-    assert_says(result.answer,
-                "% from 6 to 12 (95% CI: ±0.0% or less, 3 runs each). Doubling the width ");
+    assert_says(
+        result.answer,
+        "% from 6 to 12 (95% CI: ±0.0% or less, 3 runs each). Doubling the width at depth 6 ");
     struct lab_study_work half = work_of(6, 512, false, &given.arena),
                           whole = work_of(12, 512, false, &given.arena);
     assert_near(claim_of(&result, "scaling.depth", "depth 12")->effect,
