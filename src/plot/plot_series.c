@@ -330,7 +330,7 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
         x += width / 2 + 4;
     else if (whisker)
         end = value < 0 ? fmax(end, at_y(d, far)) : fmin(end, at_y(d, far));
-    bool upright = width > slot - 1;
+    bool upright = width > slot - 5; /* closer, neighbours read as one number */
     bool up = end <= base;
     double need = (upright ? width : size) + 4;
     if (slot < (upright ? LINES : 0.85) * size)

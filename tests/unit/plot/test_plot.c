@@ -244,6 +244,39 @@ LAB_TEST(the_axis_follows_the_values) {
     assert_int_equal(points, 2 * 11);
 }
 
+static bool is_value(const struct plot_mark *mark) {
+    return mark->kind == PLOT_TEXT && lab_str_equal(mark->text, "7.5");
+}
+
+/* Given more and more bars with values, then no two neighbours read as one number. */
+LAB_TEST(values_of_bars_have_gaps) {
+    struct given *g = *state;
+    double x[16], y[16];
+    for (int i = 0; i < 16; i++) {
+        x[i] = i % 4;
+        y[i] = 7.5;
+    }
+    for (int bars = 2; bars <= 16; bars++) {
+        struct lab_chart_series series[16];
+        for (int s = 0; s < bars; s++)
+            series[s] = (struct lab_chart_series){
+                .mark = LAB_CHART_BARS, .x = x, .y = y, .count = 4, .valued = true};
+        struct lab_chart_axis axis = given_axis("CV [%]");
+        axis.high = 80;
+        struct lab_chart_panel panel = {
+            .x = given_axis("Values"), .y = axis, .series = series, .series_count = bars};
+        struct lab_chart chart = {.panels = &panel, .panel_count = 1};
+        struct plot_scene scene = scene_of(g, &chart, 0);
+        for (int i = 0; i < scene.count; i++)
+            for (int k = 0; k < i && is_value(&scene.marks[i]); k++) {
+                if (!is_value(&scene.marks[k]) || scene.marks[k].angle)
+                    continue;
+                struct box a = box_of(&scene.marks[i], 0), b = box_of(&scene.marks[k], 0);
+                assert_true(a.left - b.right >= 4 || b.left - a.right >= 4);
+            }
+    }
+}
+
 /* Given machines from 1 × 1 to 16 × 8, then the map's values stand in their cells, all of them, and
  * no title is cut. */
 LAB_TEST(maps_have_room_for_their_values) {
