@@ -537,6 +537,10 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
     add_chart(result, all, suffix);
 }
 
+static bool has_runs_left(const struct lab_study_table *study) {
+    return study->planned_count > study->run_count + study->failed_count;
+}
+
 static int compile_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
     (void)err;
@@ -550,8 +554,11 @@ static int compile_run(const struct lab_analysis_input *input, struct lab_analys
                             arena);
     }
     if (result->part_count == 0)
-        result->untested = "no model with arithmetic ran both compiled and uncompiled. gpulab run "
-                           "compile_study tests it.";
+        result->untested =
+            input->study_count == 1 && has_runs_left(&input->studies[0])
+                ? "no model with arithmetic has run both compiled and uncompiled yet."
+                : "no model with arithmetic ran both compiled and uncompiled. gpulab run "
+                  "compile_study tests it.";
     return 0;
 }
 

@@ -111,6 +111,12 @@ LAB_TEST(a_model_without_arithmetic_is_not_tested) {
     struct lab_analysis_result result = when_asked(&given, "compile", NULL);
     assert_int_equal(result.claim_count, 0);
     assert_says(result.answer, "Not tested: no model with arithmetic ran both");
+    assert_says(result.answer, "gpulab run compile_study tests it");
+    given.table.planned_count += 20; /* the study itself will */
+    result = when_asked(&given, "compile", NULL);
+    assert_says(result.answer, "has run both compiled and uncompiled yet.");
+    assert_null(strstr(result.answer, "gpulab run"));
+    given.table.planned_count -= 20;
     given_pair(&given, (struct planted){"vit16x8x768", 1e9, 1e-3, 0, 1.0}, 0, REPEATS, 0.002, 0.01);
     result = when_asked(&given, "compile", NULL);
     assert_int_equal(table(&result, 0, "models")->row_count, 1);
