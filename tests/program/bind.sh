@@ -25,10 +25,10 @@ LOCAL_RANK=1 run bind --device cpu:0/2 --exclusive python3 -c 'import os; print(
 expect_status 0
 
 # a report says where rank and memory were
-LOCAL_RANK=0 run bind --device cpu --report python3 -c 'x = bytearray(64 << 20); import time; time.sleep(0.4)'
+LOCAL_RANK=0 run bind --device cpu --report python3 -c 'x = bytearray(64 << 20); import time; time.sleep(2)'
 expect_status 0
 expect_err '^rank 0: cpu:0, NUMA node 0, CPUs [0-9,-]+, [0-9.]+% of [0-9.]+ MiB local$'
-LOCAL_RANK=0 run bind --device cpu --report --json python3 -c 'x = bytearray(64 << 20); import time; time.sleep(0.4); exit(3)'
+LOCAL_RANK=0 run bind --device cpu --report --json python3 -c 'x = bytearray(64 << 20); import time; time.sleep(2); exit(3)'
 expect_status 3
 json 'd["rank"] == 0 and d["numa_node"] == 0 and d["memory_bytes"] > 64 << 20 and 0 <= d["local_share"] <= 1'
 
