@@ -139,9 +139,8 @@ static const char *free_to_run(const struct contention *made, const struct conte
             bridges.one_each, contention_bridges_words(made, pcie, &bridges));
     return pcie ? lab_arena_printf(made->arena,
                                    "%s. Put jobs that copy much on GPUs without a common PCIe "
-                                   "bridge: %s%s",
-                                   text, contention_fall_words(made, pcie),
-                                   contention_devices_words(made, pcie))
+                                   "bridge: %s",
+                                   text, contention_fall_words(made, pcie, false))
                 : text;
 }
 

@@ -141,51 +141,55 @@ static void add_kernels(const struct contention_phase *phase, const char *unit, 
     add_needed(phase, out, arena);
 }
 
-/* "memory bandwidth 27.0% lower than with one GPU alone" */
-const char *contention_fall_words(const struct contention *made,
-                                  const struct contention_resource *resource) {
+static const char *than_words(const struct contention *made,
+                              const struct contention_resource *resource) {
     const char *than = resource->change.reference;
-    if (lab_str_equal(than, "alone"))
-        than = lab_arena_printf(made->arena, "with one %s alone", made->phases.device);
-    return lab_arena_printf(made->arena, "%s %.1f%% lower than %s", resource->title,
-                            -100 * resource->change.effect, than);
+    return lab_str_equal(than, "alone")
+               ? lab_arena_printf(made->arena, "with one %s alone", made->phases.device)
+               : than;
 }
 
-const char *contention_devices_words(const struct contention *made,
-                                     const struct contention_resource *resource) {
+/* "memory bandwidth 27.0% lower than with one GPU alone", with " (95% CI [25.1, 28.8]%)" where
+ * asked for. */
+static const char *fall_words(const struct contention *made,
+                              const struct contention_resource *resource, bool interval) {
+    const char *ends =
+        interval ? lab_arena_printf(made->arena, " (95%% CI [%.1f, %.1f]%%)",
+                                    -100 * resource->change.high, -100 * resource->change.low)
+                 : "";
+    return lab_arena_printf(made->arena, "%s %.1f%% lower than %s%s", resource->title,
+                            -100 * resource->change.effect, than_words(made, resource), ends);
+}
+
+const char *contention_fall_words(const struct contention *made,
+                                  const struct contention_resource *resource, bool interval) {
     const char **spared = NULL, *unit = made->phases.device;
-    double least = 0, most = -INFINITY, few = 0;
+    double least = 0, most = -INFINITY, few = 0; /* of those that fall, of the spared ones */
     int count = 0;
-    for (int i = 0; i < resource->device_count; i++) {
+    for (int i = 0; i < resource->device_count; i++)
         least = fmin(least, resource->logs[i]);
-        most = fmax(most, resource->logs[i]);
-    }
-    if (resource->device_count < 2)
-        return "";
     for (int i = 0; i < resource->device_count; i++)
         if (resource->logs[i] > SPARED * least) {
             LAB_ADD(spared, count, made->arena) = resource->devices[i];
             few = fmin(few, resource->logs[i]);
+        } else {
+            most = fmax(most, resource->logs[i]);
         }
-    const char *mean =
-        lab_arena_printf(made->arena, ", mean of %d %ss", resource->device_count, unit);
+    if (resource->device_count < 2)
+        return fall_words(made, resource, interval);
     if (count == 0)
-        return lab_arena_printf(made->arena, "%s (by %s %.1f%% to %.1f%%)", mean, unit,
-                                -100 * expm1(most), -100 * expm1(least));
+        return lab_arena_printf(made->arena, "%s, mean of %d %ss (by %s %.1f%% to %.1f%%)",
+                                fall_words(made, resource, interval), resource->device_count, unit,
+                                unit, -100 * expm1(most), -100 * expm1(least));
+    /* no mean over groups that differ: it is true of neither */
     const char *fall = few > -LAB_CLAIM_NEGLIGIBLE
                            ? "unchanged"
                            : lab_arena_printf(made->arena, "at most %.1f%%", -100 * expm1(few));
-    return lab_arena_printf(made->arena, "%s (%s: %s; the others up to %.1f%%)", mean,
-                            lab_words_devices(spared, count, made->arena), fall,
-                            -100 * expm1(least));
-}
-
-/* With "(95% CI [25.1, 28.8]%)". */
-static const char *fall_interval(const struct contention *made,
-                                 const struct contention_resource *resource) {
-    return lab_arena_printf(made->arena, "%s (95%% CI [%.1f, %.1f]%%)",
-                            contention_fall_words(made, resource), -100 * resource->change.high,
-                            -100 * resource->change.low);
+    return lab_arena_printf(made->arena, "%s of %d of %d %ss %s lower than %s (%s: %s)",
+                            resource->title, resource->device_count - count, resource->device_count,
+                            unit, contention_range_words(most, least, made->arena),
+                            than_words(made, resource),
+                            lab_words_devices(spared, count, made->arena), fall);
 }
 
 const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase) {
@@ -195,23 +199,23 @@ const struct contention_resource *contention_pcie_fall(const struct contention_p
                : NULL;
 }
 
-/* "PCIe bandwidth of GPUs 0+1, which share a bridge, is 47.1% lower than alone. GPU 2: unchanged
- * (mean of 3 GPUs: 34.4% lower, 95% CI [33.1, 35.7]%)." */
+/* "PCIe bandwidth of GPUs 0+1, which share a bridge, is 47.1% lower than alone. GPU 2: unchanged."
+ * Where no GPU has its own bridge, with " (mean of 4 GPUs: 44.4% lower, 95% CI [43.1, 45.7]%)". */
 static const char *pcie_words(const struct contention *made,
                               const struct contention_resource *pcie) {
     struct contention_bridges bridges = contention_bridges_find(made, pcie);
     if (!bridges.shared)
-        return lab_arena_printf(made->arena, "%s%s.", fall_interval(made, pcie),
-                                contention_devices_words(made, pcie));
+        return lab_arena_printf(made->arena, "%s.", contention_fall_words(made, pcie, true));
+    const char *shared = contention_bridges_words(made, pcie, &bridges);
+    if (!bridges.own)
+        return lab_arena_printf(
+            made->arena, "%s (mean of %d %ss: %.1f%% lower, 95%% CI [%.1f, %.1f]%%).", shared,
+            pcie->device_count, made->phases.device, -100 * pcie->change.effect,
+            -100 * pcie->change.high, -100 * pcie->change.low);
     const char *own = bridges.own_most < 100 * LAB_CLAIM_NEGLIGIBLE
                           ? "unchanged"
                           : lab_arena_printf(made->arena, "at most %.1f%% lower", bridges.own_most);
-    return lab_arena_printf(
-        made->arena, "%s%s (mean of %d %ss: %.1f%% lower, 95%% CI [%.1f, %.1f]%%).",
-        contention_bridges_words(made, pcie, &bridges),
-        bridges.own ? lab_arena_printf(made->arena, ". %s: %s", bridges.own, own) : "",
-        pcie->device_count, made->phases.device, -100 * pcie->change.effect,
-        -100 * pcie->change.high, -100 * pcie->change.low);
+    return lab_arena_printf(made->arena, "%s. %s: %s.", shared, bridges.own, own);
 }
 
 static void add_cause(const struct contention *made, const struct contention_phase *phase,
@@ -223,7 +227,7 @@ static void add_cause(const struct contention *made, const struct contention_pha
         lab_str_add(out, probed ? " Cause not identified." : " Cause not tested.");
     if (phase->explains || (!slowed && phase->lowest >= 0))
         lab_str_printf(out, " %s: %s.", phase->explains ? "Likely cause" : "Measured",
-                       fall_interval(made, &phase->resources[phase->lowest]));
+                       fall_words(made, &phase->resources[phase->lowest], true));
     if (!slowed && phase->lowest < 0 && contention_pcie_fall(phase))
         lab_str_printf(out, " Measured, but not used by these kernels: %s",
                        pcie_words(made, contention_pcie_fall(phase)));

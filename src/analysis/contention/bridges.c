@@ -92,19 +92,20 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     found.shared = lab_arena_printf(arena, "GPUs %s", list.text);
     found.own = own_count ? lab_words_devices(own, own_count, arena) : NULL;
     found.one_each = lab_words_devices(one, one_count, arena);
-    found.least = -100 * expm1(least);
-    found.most = -100 * expm1(most);
+    found.range = contention_range_words(least, most, arena);
     found.own_most = -100 * expm1(kept);
     return found;
+}
+
+const char *contention_range_words(double least, double most, struct lab_arena *arena) {
+    double low = -100 * expm1(least), high = -100 * expm1(most);
+    return high - low < 0.1 ? lab_arena_printf(arena, "%.1f%%", high)
+                            : lab_arena_printf(arena, "%.1f to %.1f%%", low, high);
 }
 
 const char *contention_bridges_words(const struct contention *made,
                                      const struct contention_resource *resource,
                                      const struct contention_bridges *bridges) {
-    const char *range =
-        bridges->most - bridges->least < 0.1
-            ? lab_arena_printf(made->arena, "%.1f%%", bridges->most)
-            : lab_arena_printf(made->arena, "%.1f to %.1f%%", bridges->least, bridges->most);
     return lab_arena_printf(made->arena, "%s of %s, which share a bridge, is %s lower than alone",
-                            resource->title, bridges->shared, range);
+                            resource->title, bridges->shared, bridges->range);
 }

@@ -72,19 +72,21 @@ bool contention_is_slowed(const struct contention_phase *phase);
 
 /* --- in words --- */
 
-/* "PCIe bandwidth 38.9% lower than with one GPU alone" */
+/* "PCIe bandwidth 38.9% lower than with one GPU alone, mean of 10 GPUs (by GPU 36.0% to 41.1%)";
+ * where some are spared, without that mean: "PCIe bandwidth of 8 of 10 GPUs 40.3 to 47.1% lower
+ * than with one GPU alone (GPUs 4 and 9: unchanged)". */
 const char *contention_fall_words(const struct contention *made,
-                                  const struct contention_resource *resource);
-/* ", mean of 10 GPUs (GPUs 4 and 9: unchanged; the others up to 47.1%)"; "" = of one. */
-const char *contention_devices_words(const struct contention *made,
-                                     const struct contention_resource *resource);
+                                  const struct contention_resource *resource, bool interval);
+/* "40.3 to 47.1%" of two logarithms; "47.1%" where they are alike. */
+const char *contention_range_words(double least, double most, struct lab_arena *arena);
 
 struct contention_bridges {
-    const char *shared;           /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not
+    const char *shared;   /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not
                                      that of a bridge */
-    const char *own;              /* "GPUs 2 and 7"; NULL = none */
-    const char *one_each;         /* one of each bridge: "GPUs 0, 2, 3 and 7" */
-    double least, most, own_most; /* falls of single GPUs, % */
+    const char *own;      /* "GPUs 2 and 7"; NULL = none */
+    const char *one_each; /* one of each bridge: "GPUs 0, 2, 3 and 7" */
+    const char *range;    /* falls of single GPUs that share one: "40.3 to 47.1%" */
+    double own_most;      /* of those that have their own, % */
 };
 
 struct contention_bridges contention_bridges_find(const struct contention *made,

@@ -376,7 +376,13 @@ LAB_TEST(gpus_that_share_a_bridge_are_named) {
     given.table.machine = &machine;
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_says(result.answer, "PCIe bandwidth of GPUs 0+1, which share a bridge, is 4");
-    assert_says(result.answer, "% lower than alone. GPUs 2 and 3: unchanged (mean of 4 GPUs: 2");
+    assert_says(result.answer, "% lower than alone. GPUs 2 and 3: unchanged. ");
+    assert_null(strstr(result.answer, "mean of 4 GPUs")); /* it is true of neither */
+    given.table.machine = NULL;
+    result = when_asked(&given, "contention", NULL);
+    assert_says(result.answer, "PCIe bandwidth of 2 of 4 GPUs 4");
+    assert_says(result.answer, "% lower than with one GPU alone (GPUs 2 and 3: unchanged). ");
+    assert_null(strstr(result.answer, "mean of 4 GPUs"));
     given_end(&given);
 }
 
