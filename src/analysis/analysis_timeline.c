@@ -1,6 +1,7 @@
 /* analysis_timeline.c: the picture of what a machine did while runs ran. */
 #include "analysis/analysis_timeline.h"
 #include "analysis/analysis_build.h"
+#include "analysis/variance/phases.h"
 
 #include <math.h>
 #include <string.h>
@@ -383,6 +384,8 @@ static int make_segments(const struct lab_study_table *study,
         if (study->runs[i].recording)
             find_name(name_of(&study->runs[i]), names, &name_count);
     bool named = name_count <= NAMES_MAX;
+    if (named)
+        lab_phases_order(names, name_count);
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
         if (!run->recording)

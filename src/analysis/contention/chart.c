@@ -106,8 +106,11 @@ static void add_panel(struct lab_chart *chart, const struct drawn *d, struct lab
                                                        value_of(d, d->devices[i], phase)};
     }
     struct lab_chart_panel *panel = lab_chart_add_panel(chart, NULL, lab_axis(""), axis, arena);
-    lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "device", "value", "phase",
-                        LAB_CHART_POINTS, arena);
+    struct lab_chart_series *series =
+        lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "device", "value", "phase",
+                            LAB_CHART_POINTS, arena);
+    for (int s = 0; s < panel->series_count; s++)
+        series[s].colour = lab_list_find_text(phases->names, phases->count, series[s].title);
 }
 
 /* The one that fell most, PCIe where kernels don't use it; -1 = none fell. */

@@ -15,6 +15,8 @@
 #define SPREAD_NEGLIGIBLE 0.1 /* as a share: deciles of a run's iterations vary by a few percent */
 #define SPREAD_LEAST      10  /* iterations */
 #define GROUPS_MOST       4   /* that are named */
+#define BASELINE          "baseline"
+#define CONCURRENT        "concurrent"
 #define NORMAL_DECILES    2.5631031310892007 /* from the first to the last decile, in σ */
 
 /* --- runs --- */
@@ -88,6 +90,28 @@ static void add_run(struct lab_phase_point *point, const struct lab_study_run *v
     point->rates[at] = view->rate;
     point->times_s[at] = view->time_s;
     point->spreads[at] = spread_of(&view->ranks[0]);
+}
+
+/* --- names --- */
+
+static void move_name(const char **names, int from, int to) {
+    const char *name = names[from];
+    int step = to < from ? -1 : 1;
+    for (int i = from; i != to; i += step)
+        names[i] = names[i + step];
+    names[to] = name;
+}
+
+void lab_phases_order(const char **names, int count) {
+    int at = lab_list_find_text(names, count, BASELINE);
+    if (at > 0)
+        move_name(names, at, 0);
+    at = lab_list_find_text(names, count, CONCURRENT);
+    if (at > 1)
+        move_name(names, at, 1);
+    at = lab_list_find_text(names, count, LAB_PHASE_REGRET);
+    if (at >= 0)
+        move_name(names, at, count - 1);
 }
 
 /* --- units --- */
@@ -183,18 +207,10 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
     }
 }
 
+/* In that order. */
 static void choose_phases(struct lab_phases *phases) {
     phases->base = phases->count > 0 ? 0 : -1;
-    for (int p = 0; p < phases->count; p++)
-        if (strcmp(phases->names[p], "baseline") == 0)
-            phases->base = p;
-    phases->concurrent = -1;
-    for (int p = phases->count - 1; p >= 0; p--)
-        if (p != phases->base)
-            phases->concurrent = p;
-    for (int p = 0; p < phases->count; p++)
-        if (p != phases->base && strcmp(phases->names[p], "concurrent") == 0)
-            phases->concurrent = p;
+    phases->concurrent = phases->count > 1 ? 1 : -1;
 }
 
 /* --- what the plan says of a phase --- */
@@ -290,6 +306,7 @@ void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *a
                      struct lab_phases *ret_phases) {
     struct lab_phases phases = {.base = -1, .concurrent = -1, .arena = arena};
     list_runs(input, &phases, arena);
+    lab_phases_order(phases.names, phases.count);
     add_units(&phases, false, arena);
     if (!has_pair(&phases)) /* what identifies runs may differ by phase, as tuned options do */
         add_units(&phases, true, arena);

@@ -43,6 +43,9 @@ struct lab_phases {
 /* Several studies without phases are phases themselves, by their names. */
 void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,
                      struct lab_phases *ret_phases);
+/* Names in the order of their runs, which is chance's, become: the baseline, "concurrent", the
+ * others, regret. So a phase has the same colour in all charts of a study. */
+void lab_phases_order(const char **names, int count);
 /* Why no two phases can be compared, a sentence; NULL = they can. */
 const char *lab_phases_lack(const struct lab_phases *phases);
 

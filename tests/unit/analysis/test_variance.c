@@ -1,5 +1,6 @@
 /* Whether `variance` tells phases apart as the runs carry, kernel by kernel and GPU by GPU. */
 #include "analysis/claims/check.h"
+#include "analysis/variance/phases.h"
 #include "claim_fixture.h"
 #include "figures.h"
 #include "resource_fixture.h"
@@ -457,6 +458,53 @@ LAB_TEST(test_the_picture_has_boxes_for_each_phase) {
     assert_true(panel->series[1].least[0] < panel->series[1].low[0]);
     assert_true(panel->series[1].high[0] < panel->series[1].most[0]);
     given_end(&given);
+}
+
+static int colour_of(const struct lab_analysis_result *result, const char *chart, int panel,
+                     const char *phase) {
+    const struct lab_chart_panel *drawn = &chart_of(result, chart)->panels[panel];
+    for (int s = 0; s < drawn->series_count; s++)
+        if (lab_str_equal(drawn->series[s].title, phase))
+            return drawn->series[s].colour;
+    fail_msg("%s has no %s", chart, phase);
+    return -1;
+}
+
+/* Runs are in random order: which phase is first is chance. */
+LAB_TEST(test_a_phase_has_one_colour_in_all_charts) {
+    static const char *const names[] = {"concurrent", "isolated", "baseline"};
+    static const int colours[] = {1, 2, 0};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int p = 0; p < 3; p++)
+        for (int gpu = 0; gpu < 2; gpu++)
+            for (int r = 0; r < 3; r++)
+                given_phase(&given, (struct phase_run){.phase = names[p],
+                                                       .kernel = "softmax",
+                                                       .gpu = gpu,
+                                                       .repeat = r,
+                                                       .time_s = 0.001,
+                                                       .spread = 0.01});
+    struct lab_analysis_result boxes = when_asked(&given, "variance"),
+                               bars = when_asked(&given, "contention");
+    for (int p = 0; p < 3; p++) {
+        assert_int_equal(colour_of(&boxes, "variance", 0, names[p]), colours[p]);
+        assert_int_equal(colour_of(&bars, "contention_devices", 0, names[p]), colours[p]);
+        if (p != 2)
+            assert_int_equal(colour_of(&bars, "contention", 0, names[p]), colours[p]);
+    }
+    given_end(&given);
+}
+
+LAB_TEST(test_phases_are_in_one_order) {
+    const char *names[] = {"regret", "isolated", "concurrent", "mps", "baseline"};
+    static const char *const order[] = {"baseline", "concurrent", "isolated", "mps", "regret"};
+    lab_phases_order(names, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(names[i], order[i]);
+    const char *others[] = {"alone", "beside"}; /* the first of two studies is the reference */
+    lab_phases_order(others, 2);
+    assert_string_equal(others[0], "alone");
 }
 
 LAB_TEST(test_boxes_hold_no_refills) {
