@@ -239,8 +239,8 @@ static const char *node_words(const struct lab_transfer_copies *copies,
     return lab_claim_sentence(&claim, arena);
 }
 
-/* " Host to device, 2.41 to 28.3 MB: 24.1 to 24.6 GB/s.": from the local NUMA node; "" where one
- * size was copied. */
+/* " Copies of images (GPU 0, NUMA node 0), 2.41 to 28.3 MB: 24.1 to 24.6 GB/s.": of the local NUMA
+ * node, which is named where others were measured as well; "" where one size was copied. */
 static const char *size_words(const struct lab_transfer_copies *copies, int direction,
                               struct lab_arena *arena) {
     static const char *const titles[LAB_TRANSFER_DIRECTIONS] = {
@@ -255,8 +255,10 @@ static const char *size_words(const struct lab_transfer_copies *copies, int dire
         least = fmin(least, 1e-9 * size->bandwidth.effect);
         most = fmax(most, 1e-9 * size->bandwidth.effect);
     }
-    return low < high ? lab_arena_printf(arena, " %s, %.3g to %.3g MB: %.3g to %.3g GB/s.",
-                                         titles[direction], low, high, least, most)
+    const char *path =
+        copies->path_count > 1 ? lab_arena_printf(arena, " (%s)", copies->paths[0].title) : "";
+    return low < high ? lab_arena_printf(arena, " %s%s, %.3g to %.3g MB: %.3g to %.3g GB/s.",
+                                         titles[direction], path, low, high, least, most)
                       : "";
 }
 
