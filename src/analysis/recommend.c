@@ -396,8 +396,10 @@ const struct lab_analysis lab_analysis_recommend = {
         "then by model. Intervals are over runs, at 95%; verdicts hold together.\n"
         "\n"
         "The placement to use is the default unless a claim of 1% or more favours another: local "
-        "NUMA node, smallest batch, uncompiled. Devices without difference stand together. One run "
-        "a point gives values and no verdict.",
+        "NUMA node, smallest batch, uncompiled. A model whose batches are as good gets the batch "
+        "of "
+        "all models. Devices without difference stand together. One run a point gives values and "
+        "no verdict.",
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .kinds = (const struct lab_analysis_kind[]){{"recommend.device"},

@@ -471,6 +471,27 @@ static int best_device(const struct lab_choices *placements, int best) {
     return found;
 }
 
+/* Of batches that are as good for a model, the one that is best over all models: a report advises
+ * one batch. */
+static int best_batch(const struct lab_choices *placements, int best) {
+    const struct lab_choice *chosen = &placements->items[best];
+    const char *own = chosen->levels[LAB_FACTOR_BATCH];
+    double gain = gain_of(placements, chosen->model, LAB_FACTOR_BATCH, own),
+           most = gain_of(placements, -1, LAB_FACTOR_BATCH, own);
+    int found = best;
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *item = &placements->items[i];
+        const char *level = item->levels[LAB_FACTOR_BATCH];
+        double over_all = gain_of(placements, -1, LAB_FACTOR_BATCH, level);
+        if (!same_else(item, chosen, LAB_FACTOR_BATCH) || over_all <= most ||
+            gain_of(placements, chosen->model, LAB_FACTOR_BATCH, level) != gain)
+            continue;
+        most = over_all;
+        found = i;
+    }
+    return found;
+}
+
 int lab_choices_best(const struct lab_choices *placements, int model) {
     int best = lab_choices_default(placements, model);
     double most = -INFINITY;
@@ -489,7 +510,7 @@ int lab_choices_best(const struct lab_choices *placements, int model) {
         }
     if (placements->items[best].claim.verdict == LAB_CLAIM_NO)
         best = lab_choices_default(placements, model);
-    return best_device(placements, best);
+    return best_device(placements, best_batch(placements, best));
 }
 
 bool lab_choices_decided(const struct lab_choices *placements, int model) {

@@ -187,6 +187,34 @@ LAB_TEST(exceptions_are_compared_with_the_advised_batch) {
     given_end(&given);
 }
 
+/* What no model forbids is one batch for all of them. */
+LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    for (int i = 0; i < 4; i++) {
+        bool grows = i / 2 == 0, large = i % 2 != 0;
+        repeat(
+            &given,
+            (struct given_run){.model = grows ? "grows" : "stays",
+                               .rate = grows && large ? 1500 : 1000,
+                               .suffix = large ? "_batch16" : "_batch4",
+                               .options = large ? "{\"batch_size\": 16}" : "{\"batch_size\": 4}"},
+            5, .002);
+    }
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    const struct lab_chart *chart = &result.charts[0];
+    assert_int_equal(result.part_count, 2);
+    for (int p = 0; p < 2; p++) {
+        assert_true(figure(&result, p, "batch_size")->value == 16);
+        const struct lab_chart_panel *panel = &chart->panels[p];
+        assert_int_equal(panel->x.name_count, 2);
+        for (int s = 0; s < panel->series_count; s++)
+            if (lab_str_equal(panel->series[s].title, "recommended"))
+                assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
+    }
+    given_end(&given);
+}
+
 /* Node 1 is slower and hides what a batch gains: the claim is over both nodes, sentences have the
  * local one, and the range of both models. */
 LAB_TEST(a_batch_is_advised_by_what_it_gains_where_programs_run) {
