@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 struct recommend_config {
     const char *model;
@@ -54,7 +55,7 @@ static const struct lab_field factor_fields[] = {
 };
 
 struct row { /* a placement */
-    const char *words, *point, *gpu_ids, *nodes, *series;
+    const char *words, *label, *point, *gpu_ids, *nodes, *series;
     double batch;
     bool compiled, local;
     int runs;
@@ -75,6 +76,12 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, rate, "rate_per_s", "Throughput", LAB_UNIT_PER_SECOND,
               .with_interval = true),
     LAB_FIELD(struct row, change, "change", "Compared with the default", LAB_UNIT_CHANGE),
+};
+
+static const struct lab_field mark_fields[] = {
+    LAB_FIELD(struct row, label, "label", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, series, "use", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND, .with_interval = true),
 };
 
 static struct lab_doc_cell rate_of(const struct lab_choice *placement) {
@@ -287,22 +294,70 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
 #define PANELS_MAX 12
 #define NAMES_MOST 12 /* of placements, side by side with those of another model */
 
+struct
+    shared { /* bytes of all placements' words, whole parts of lists, that don't tell them apart */
+    size_t before, after;
+};
+
+static struct shared share(struct shared most, const char *a, const char *b) {
+    size_t a_length = strlen(a), b_length = strlen(b);
+    struct shared all = {0};
+    for (size_t i = 0; i < most.before && a[i] == b[i]; i++)
+        if (i > 0 && a[i - 1] == ',' && a[i] == ' ')
+            all.before = i + 1;
+    size_t left = (a_length < b_length ? a_length : b_length) - all.before;
+    for (size_t i = 1; i <= most.after && i < left && a[a_length - i] == b[b_length - i]; i++)
+        if (a[a_length - i] == ',')
+            all.after = i;
+    return all;
+}
+
+static struct shared find_shared(const struct lab_choices *placements) {
+    struct shared all = {0};
+    if (placements->count > 0)
+        all.before = all.after = strlen(placements->items[0].words);
+    for (int i = 0; i < placements->count; i++)
+        all = share(all, placements->items[0].words, placements->items[i].words);
+    return all;
+}
+
+/* "uncompiled" of "GPU 0, NUMA node 0, uncompiled" where all are on that device and node, which
+ * the caption says: long labels would be cut. */
+static void label_rows(struct row *rows, int count, struct shared all, struct lab_arena *arena) {
+    for (int i = 0; i < count; i++) {
+        size_t length = strlen(rows[i].words) - all.before - all.after;
+        rows[i].label = lab_arena_printf(arena, "%.*s", (int)length, rows[i].words + all.before);
+    }
+}
+
+static const char *shared_words(const struct lab_choices *placements, struct shared all,
+                                struct lab_arena *arena) {
+    if (all.before + all.after == 0)
+        return NULL;
+    const char *words = placements->items[0].words;
+    return lab_arena_printf(arena, "All placements: %.*s%s.",
+                            (int)(all.before ? all.before - 2 : 0), words,
+                            words + strlen(words) - all.after + (all.before ? 0 : 2));
+}
+
 /* Nothing of settings that had no effect: their differences are noise. */
-static void add_panels(struct lab_chart *chart, const struct lab_choices *placements,
+static void add_panels(struct lab_chart *chart, const struct lab_choices *placements, bool only,
                        struct lab_arena *arena) {
+    struct shared all = only ? find_shared(placements) : (struct shared){0};
     int models = placements->allreduce ? 0 : placements->model_count;
     for (int m = 0; m < models && chart->panel_count < PANELS_MAX; m++) {
         struct row *rows;
         int count = list_rows(placements, m, arena, &rows);
         if (count < 2)
             continue;
+        label_rows(rows, count, all, arena);
         const char *unit = placements->items[0].point->runs[0]->run->rate_unit;
         struct lab_chart_panel *panel =
             lab_chart_add_panel(chart, placements->models[m], lab_axis(""),
                                 lab_axis(lab_arena_printf(arena, "Throughput [%s]", unit)), arena);
         struct lab_chart_series *points =
-            lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "placement",
-                                "rate_per_s", "use", LAB_CHART_POINTS, arena);
+            lab_rows_add_series(panel, &LAB_ROWS(mark_fields, rows, count), "label", "rate_per_s",
+                                "use", LAB_CHART_POINTS, arena);
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
             points[s].colour = lab_str_equal(points[s].title, "recommended") ? 0
                                : lab_str_equal(points[s].title, "default")   ? 1
@@ -311,6 +366,8 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)
             chart->columns = 1;
+    if (chart->panel_count > 0 && only)
+        chart->caption = shared_words(placements, all, arena);
     chart->simulated |= placements->study->simulated;
 }
 
@@ -334,7 +391,7 @@ static const char *add_study(struct lab_analysis_result *result,
     for (int m = 0; m < placements.model_count; m++)
         add_part(result, &placements, m, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
-    add_panels(chart, &placements, arena);
+    add_panels(chart, &placements, input->study_count == 1, arena);
     if (placements.allreduce) {
         result->command = lab_arena_printf(arena, "gpulab run %s device=cuda", study->option);
         result->action = placements.whole_gpus
@@ -396,8 +453,7 @@ const struct lab_analysis lab_analysis_recommend = {
         "then by model. Intervals are over runs, at 95%; verdicts hold together.\n"
         "\n"
         "The placement to use is the default unless a claim of 1% or more favours another: local "
-        "NUMA node, smallest batch, uncompiled. A model whose batches are as good gets the batch "
-        "of "
+        "NUMA node, smallest batch, uncompiled. A model whose batches are equal gets the batch of "
         "all models. Devices without difference stand together. One run a point gives values and "
         "no verdict.",
     .options = recommend_options,

@@ -208,10 +208,13 @@ LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
         assert_true(figure(&result, p, "batch_size")->value == 16);
         const struct lab_chart_panel *panel = &chart->panels[p];
         assert_int_equal(panel->x.name_count, 2);
+        assert_string_equal(panel->x.names[0], "batch 4"); /* the device is in the caption */
+        assert_string_equal(panel->x.names[1], "batch 16");
         for (int s = 0; s < panel->series_count; s++)
             if (lab_str_equal(panel->series[s].title, "recommended"))
                 assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
     }
+    assert_string_equal(chart->caption, "All placements: GPU 0, NUMA node 0.");
     given_end(&given);
 }
 
