@@ -281,10 +281,21 @@ static const char *single_runs(const struct lab_study_table *study, struct lab_a
                             count == 1 ? "" : " each");
 }
 
+static int count_open(const struct lab_study_table *study) {
+    return study->planned_count - study->run_count - study->failed_count;
+}
+
+const char *lab_study_verdict_words(const struct lab_study_table *study) {
+    return study->option && !*study->option ? "Several files of each give verdicts"
+           : !study->repeats_planned        ? "experiment.repeat=5 gives verdicts"
+           : count_open(study) > 0          ? "Finish the study: its repeats give verdicts"
+                                            : "More valid runs give verdicts";
+}
+
 void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
                          const char *const **notes, struct lab_arena *arena) {
     const char *const *own = NULL;
-    int open = study->planned_count - study->run_count - study->failed_count;
+    int open = count_open(study);
     if (study->failed_count > 0)
         lab_analysis_note(&own, arena, "%d of %d run%s failed and%s left out.", study->failed_count,
                           study->planned_count, study->planned_count == 1 ? "" : "s",
@@ -304,11 +315,7 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
             &own, arena,
             "%s: there are values and no verdicts. Intervals are from within one run and don't "
             "cover other runs. %s.",
-            single_runs(study, arena),
-            study->option && !*study->option ? "Several files of each give verdicts"
-            : !study->repeats_planned        ? "experiment.repeat=5 gives verdicts"
-            : open > 0                       ? "Finish the study: its repeats give verdicts"
-                                             : "More valid runs give verdicts");
+            single_runs(study, arena), lab_study_verdict_words(study));
     lab_analysis_add_notes(notes, own, prefix, arena);
     lab_analysis_add_notes(notes, study->notes, prefix, arena);
 }

@@ -84,6 +84,10 @@ const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_
 
 /* --- notes: failed, invalid and single runs --- */
 
+/* What helps where no point has two runs, a sentence without its full stop: "experiment.repeat=5
+ * gives verdicts"; where repeats are planned, to do them. */
+const char *lab_study_verdict_words(const struct lab_study_table *study);
+
 /* Appends to a list that ends with NULL, or is NULL; each behind the prefix. */
 void lab_study_add_notes(const struct lab_study_table *study, const char *prefix,
                          const char *const **notes, struct lab_arena *arena);

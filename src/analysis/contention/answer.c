@@ -54,8 +54,8 @@ static int list_kernels(const struct contention_phase *phase, enum lab_claim_ver
 
 /* What more runs would show, where something is inconclusive: all kernels together, as in
  * variance; else the kernel that varies most. */
-static void add_needed(const struct contention_phase *phase, struct lab_str *out,
-                       struct lab_arena *arena) {
+static void add_needed(const struct contention *made, const struct contention_phase *phase,
+                       struct lab_str *out) {
     const struct lab_claim *open = &phase->slowdown;
     for (int k = 0; k < phase->kernel_count; k++) {
         const struct lab_claim *claim = &phase->kernels[k].change;
@@ -64,16 +64,16 @@ static void add_needed(const struct contention_phase *phase, struct lab_str *out
             (open == &phase->slowdown || claim->needed > open->needed))
             open = claim;
     }
-    const char *next = lab_claim_next(open, arena);
+    const char *next = lab_claim_next(open, made->arena);
     bool some = false; /* kernels have a verdict */
     for (int k = 0; k < phase->kernel_count; k++)
         some |= phase->kernels[k].change.verdict != LAB_CLAIM_INCONCLUSIVE;
     if (open->verdict == LAB_CLAIM_INCONCLUSIVE && phase->slowdown.n == 1)
-        lab_str_add(out, " experiment.repeat=5 gives a verdict.");
+        lab_str_printf(out, " %s.", lab_study_verdict_words(made->study));
     else if (*next && some && open == &phase->slowdown)
         lab_str_printf(out, " For the mean of all kernels, %s.", next);
     else if (*next)
-        lab_str_printf(out, " %s.", lab_words_capital(next, arena));
+        lab_str_printf(out, " %s.", lab_words_capital(next, made->arena));
 }
 
 /* Of kernels that are inconclusive, the one with the largest effect; NULL = none is. */
@@ -105,8 +105,9 @@ static const char *within_words(const struct contention_phase *phase, double bou
 }
 
 /* "4 GPUs at once: softmax takes 2.47× as long (…), gemm is unchanged (…), 5 runs each." */
-static void add_kernels(const struct contention_phase *phase, const char *unit, struct lab_str *out,
-                        struct lab_arena *arena) {
+static void add_kernels(const struct contention *made, const struct contention_phase *phase,
+                        struct lab_str *out) {
+    struct lab_arena *arena = made->arena;
     const struct lab_claim *all = &phase->slowdown;
     int changed = 0, count;
     double bound;
@@ -129,16 +130,16 @@ static void add_kernels(const struct contention_phase *phase, const char *unit, 
     count = list_kernels(phase, LAB_CLAIM_NO, out, &bound, arena);
     if (count > 0)
         lab_str_printf(out, " %s unchanged (%s)", count == 1 ? "is" : "are",
-                       within_words(phase, bound, unit, arena));
+                       within_words(phase, bound, made->phases.device, arena));
     count = list_kernels(phase, LAB_CLAIM_INCONCLUSIVE, out, &bound, arena);
     if (count > 0 && count == phase->kernel_count)
-        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "mean " : "",
+        lab_str_printf(out, " inconclusive (%s %s)", count > 1 ? "mean time" : "time",
                        lab_claim_effect(all, arena));
     else if (count > 0)
-        lab_str_printf(out, " inconclusive (%s%s)", count > 1 ? "largest " : "",
+        lab_str_printf(out, " inconclusive (%s %s)", count > 1 ? "largest: time" : "time",
                        lab_claim_effect(largest_open(phase), arena));
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
-    add_needed(phase, out, arena);
+    add_needed(made, phase, out);
 }
 
 static const char *than_words(const struct contention *made,
@@ -274,7 +275,7 @@ const char *contention_answer(const struct contention *made) {
         if (phase->kernel_count == 0 || (p > 0 && !made->phases.disturb[phase->number][0]))
             continue;
         lab_str_add(&text, text.length ? " " : "");
-        add_kernels(phase, made->phases.device, &text, made->arena);
+        add_kernels(made, phase, &text);
         add_cause(made, phase, &text);
     }
     for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)

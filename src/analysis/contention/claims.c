@@ -277,8 +277,10 @@ static void join_single(struct contention_phase *phase) {
 }
 
 struct contention contention_make(const struct lab_analysis_input *input, struct lab_arena *arena) {
-    struct contention made = {
-        .arena = arena, .machine = input->study_count == 1 ? input->studies[0].machine : NULL};
+    struct contention made = {.study = &input->studies[0],
+                              .arena = arena,
+                              .machine =
+                                  input->study_count == 1 ? input->studies[0].machine : NULL};
     struct lab_phases *phases = &made.phases;
     lab_phases_make(input, arena, phases);
     if (lab_phases_lack(phases))

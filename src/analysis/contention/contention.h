@@ -56,8 +56,9 @@ struct contention_phase {
 
 struct contention {
     struct lab_phases phases;
-    const struct lab_machine *machine; /* NULL = unknown, or several studies */
-    struct contention_phase *list;     /* all but the base, the main one first */
+    const struct lab_study_table *study; /* the first one, without others the only one */
+    const struct lab_machine *machine;   /* NULL = unknown, or several studies */
+    struct contention_phase *list;       /* all but the base, the main one first */
     int count;
     struct lab_arena *arena;
 };

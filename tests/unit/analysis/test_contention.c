@@ -224,7 +224,7 @@ LAB_TEST(blocks_that_differ_are_inconclusive) {
          LAB_ANALYSIS_CANT_TELL},
         {{0.85, 1.30, 1.20, 0.95, 1.15},
          LAB_CLAIM_INCONCLUSIVE,
-         "softmax inconclusive (+",
+         "softmax inconclusive (time +",
          LAB_ANALYSIS_CANT_TELL},
         {{1.05, 1.06, 1.05, 1.04, 1.05}, LAB_CLAIM_YES, "softmax takes 4.8%", LAB_ANALYSIS_FINDS},
     };
@@ -418,8 +418,12 @@ LAB_TEST(one_block_gives_values_and_no_verdict) {
     for (int i = 0; i < given.table.run_count; i++)
         given.table.runs[i].used &= given.table.runs[i].run->repeat == 1;
     result = when_asked(&given, "contention", NULL);
-    assert_says(result.answer, "softmax inconclusive (+1");
-    assert_says(result.answer, "1 run each. experiment.repeat=5 gives a verdict.");
+    assert_says(result.answer, "softmax inconclusive (time +1");
+    assert_says(result.answer, "1 run each. experiment.repeat=5 gives verdicts.");
+    given.table.repeats_planned = true; /* some are still to be done */
+    given.table.planned_count = given.table.run_count + 1;
+    result = when_asked(&given, "contention", NULL);
+    assert_says(result.answer, "1 run each. Finish the study: its repeats give verdicts.");
     for (int i = 0; i < result.claim_count; i++)
         assert_true(result.claims[i].verdict == LAB_CLAIM_INCONCLUSIVE ||
                     result.claims[i].verdict == LAB_CLAIM_NOT_TESTED);
