@@ -274,6 +274,8 @@ static void add_spikes(struct lab_analysis_result *result, struct lab_analysis_p
                 lab_resource_title(&spikes->resource, made->arena), spikes->events,
                 lab_claim_of_spikes(&made->list[d], spikes, made->arena)};
             row->change.kind = KIND;
+            if (!made->study->repeated)
+                row->change.verdict = LAB_CLAIM_INCONCLUSIVE;
         }
     struct lab_rows table = LAB_ROWS(spike_fields, rows, count);
     lab_rows_add_table(part, "spikes", "Spikes, compared with just before each", &table,

@@ -164,8 +164,10 @@ static struct candidate choose(const struct sampled *sampled,
     return chosen;
 }
 
-static void judge_correlation(const struct candidate *chosen, const char *lacking,
-                              struct lab_arena *arena, struct lab_indicator *indicator) {
+/* With one run of each point there is no verdict, as in `correlate`, however many points. */
+static void judge_correlation(const struct lab_phases *phases, const struct candidate *chosen,
+                              const char *lacking, struct lab_indicator *indicator) {
+    struct lab_arena *arena = phases->arena;
     indicator->claim = lab_claim_none;
     indicator->evidence = lacking;
     if (chosen->count == 0)
@@ -175,9 +177,8 @@ static void judge_correlation(const struct candidate *chosen, const char *lackin
     *claim = lab_claim_of_correlation(chosen->of, chosen->best, arena);
     bool seen = chosen->p <= LAB_CLAIM_LEVEL && chosen->best->spearman.r >= LAB_TIE_LEAST;
     bool none = !seen && fmax(least, claim->high) <= SEEN;
-    claim->verdict = claim->n < 2 || (!seen && !none) ? LAB_CLAIM_INCONCLUSIVE
-                     : seen                           ? LAB_CLAIM_YES
-                                                      : LAB_CLAIM_NO;
+    bool open = claim->n < 2 || !phases->repeated || (!seen && !none);
+    claim->verdict = open ? LAB_CLAIM_INCONCLUSIVE : seen ? LAB_CLAIM_YES : LAB_CLAIM_NO;
     claim->bound = claim->verdict == LAB_CLAIM_NO ? fmax(least, claim->high) : (double)NAN;
     indicator->verdict = claim->verdict;
     indicator->evidence =
@@ -186,8 +187,9 @@ static void judge_correlation(const struct candidate *chosen, const char *lackin
 }
 
 /* Spikes that cost time, over all CPU resources. */
-static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
+static bool find_spikes(const struct lab_phases *phases, const struct sampled *sampled,
                         struct lab_indicator *indicator) {
+    struct lab_arena *arena = phases->arena;
     int n = 0, at = 0;
     double *p = NULL;
     const struct lab_spikes *best = NULL;
@@ -208,6 +210,8 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
     if (!best || !(p[at] <= LAB_CLAIM_LEVEL))
         return false;
     indicator->claim = lab_claim_of_spikes(of, best, arena);
+    if (!phases->repeated)
+        indicator->claim.verdict = LAB_CLAIM_INCONCLUSIVE;
     indicator->verdict = indicator->claim.verdict;
     indicator->evidence =
         lab_arena_printf(arena, "%s: time %s in %d spikes", indicator->claim.subject,
@@ -239,9 +243,9 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
     judge_tuning(phases, tuning, &ret_indicators[1], &ret_indicators[4]);
     struct candidate pcie = choose(sampled, is_traffic, arena),
                      cpu = choose(sampled, is_cpu, arena);
-    judge_correlation(&pcie, why_no_traffic(sampled), arena, &ret_indicators[2]);
-    if (!find_spikes(sampled, arena, &ret_indicators[3]))
-        judge_correlation(&cpu, "CPU use was not sampled, or never changed", arena,
+    judge_correlation(phases, &pcie, why_no_traffic(sampled), &ret_indicators[2]);
+    if (!find_spikes(phases, sampled, &ret_indicators[3]))
+        judge_correlation(phases, &cpu, "CPU use was not sampled, or never changed",
                           &ret_indicators[3]);
     for (int i = 0; i < LAB_INDICATORS; i++) {
         ret_indicators[i].claim.kind = lab_arena_printf(arena, "variance.%s", asked[i].key);

@@ -193,6 +193,7 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
     for (int s = 0; s < input->study_count; s++) {
         const struct lab_study_table *study = &input->studies[s];
         phases->simulated |= study->simulated;
+        phases->repeated |= study->repeated;
         for (int i = 0; i < study->run_count; i++) {
             const char *phase = named                    ? study->runs[i].phase
                                 : input->study_count > 1 ? study->name

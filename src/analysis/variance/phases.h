@@ -37,6 +37,7 @@ struct lab_phases {
     const char **run_phases;           /* each one's */
     int run_count;
     bool simulated;
+    bool repeated; /* some point has more than one run: without, nothing is certain */
     struct lab_arena *arena;
 };
 

@@ -183,7 +183,7 @@ static void add_open(const struct lab_page *page, struct lab_str *text) {
     if (all.open == 0)
         return;
     lab_str_printf(text, "%s%s: [", text->length ? " " : "",
-                   all.single ? "1 run per point, no interval" : "Inconclusive");
+                   all.single ? "1 run per point, no interval over runs" : "Inconclusive");
     for (int i = 0; i < page->analysis_count; i++) {
         struct page_open own = {.single = true};
         int estimates = 0;

@@ -355,8 +355,8 @@ static const char *open_title(const struct lab_page *page, const struct page_ope
                            count);
     }
     return lab_arena_printf(arena, "%s: %d of %d comparisons (%s)",
-                            open->single ? "Without interval" : "Inconclusive", open->open,
-                            open->compared, text.text);
+                            open->single ? "Without interval over runs" : "Inconclusive",
+                            open->open, open->compared, text.text);
 }
 
 void page_add_inconclusive(const struct page_build *build) {

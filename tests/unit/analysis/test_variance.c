@@ -258,6 +258,31 @@ LAB_TEST(test_resources_of_the_concurrent_phase_are_asked) {
     given_end(&given);
 }
 
+/* Kernels are other points: their runs repeat nothing. */
+LAB_TEST(test_one_run_of_each_kernel_finds_no_correlation) {
+    static double percent = 100;
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int k = 0; k < 3; k++) {
+        static const char *const kernels[] = {"softmax", "gemm", "flash"};
+        struct given_run row = {
+            .model = kernels[k], .rate = 1000, .spread = 0.01, .phase = "baseline"};
+        given_paced(&given, row, 30, steady, &ten_ms);
+        row.phase = "concurrent";
+        struct lab_study_run *run = given_paced(&given, row, 30, slowed, &ten_ms);
+        struct beside beside = given_samples(&given, run, 0.1);
+        given_column(&beside, given_entity(&beside, LAB_ENTITY_CPU, 0), LAB_METRIC_CPU_UTILIZATION,
+                     -1, 1, busy, &percent);
+    }
+    struct lab_analysis_result result = when_asked(&given, "variance");
+    assert_string_equal(state_of(&result, 3), "inconclusive");
+    assert_contains(result.answer, "CPU use correlates with slow iterations (inconclusive)");
+    result = when_asked(&given, "correlate");
+    for (int i = 0; i < result.claim_count; i++)
+        assert_int_not_equal(result.claims[i].verdict, LAB_CLAIM_YES);
+    given_end(&given);
+}
+
 static double spread_by_burst(double seconds, void *context) {
     return *(const double *)context *
            (1 + (burst(seconds) ? 0.4 : 0.02) *
