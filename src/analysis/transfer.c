@@ -239,6 +239,21 @@ static const char *node_words(const struct lab_transfer_copies *copies,
     return lab_claim_sentence(&claim, arena);
 }
 
+/* "Copy from NUMA node 0. ": where each other NUMA node is slower for certain; else "". */
+static const char *advice_words(const struct lab_transfer_copies *copies, struct lab_arena *arena) {
+    const char *from = NULL;
+    for (int i = 0; i < copies->path_count; i++) {
+        const struct lab_transfer_path *path = &copies->paths[i];
+        if (path->reference)
+            continue;
+        bool slower = path->change.verdict == LAB_CLAIM_YES && path->change.effect < 0;
+        if (!slower || (from && !lab_str_equal(from, path->change.reference)))
+            return "";
+        from = path->change.reference;
+    }
+    return from ? lab_arena_printf(arena, "Copy from %s. ", from) : "";
+}
+
 /* " Copies of images (GPU 0, NUMA node 0), 2.41 to 28.3 MB: 24.1 to 24.6 GB/s.": of the local NUMA
  * node, which is named where others were measured as well; "" where one size was copied. */
 static const char *size_words(const struct lab_transfer_copies *copies, int direction,
@@ -416,7 +431,8 @@ static const char *add_study(const struct adding *to) {
         add_copies(to, &copies[d], &copy_looks[d]);
         const struct lab_transfer_path *remote = find_remote(&copies[d]);
         if (text.length == 0 && remote)
-            lab_str_printf(&text, "%s.", node_words(&copies[d], remote, to->arena));
+            lab_str_printf(&text, "%s%s.", advice_words(&copies[d], to->arena),
+                           node_words(&copies[d], remote, to->arena));
         else if (text.length == 0)
             lab_str_add(&text, to->result->parts[to->result->part_count - 1].answer);
         lab_str_add(&text, size_words(&copies[d], d, to->arena));

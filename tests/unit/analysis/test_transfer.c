@@ -73,6 +73,7 @@ LAB_TEST(a_path_has_its_bandwidth_and_latency) {
                 "GPU 0, NUMA node 0, host to device: copy bandwidth 25.0 GB/s (95% CI");
     assert_says(result.answer,
                 "% lower copy bandwidth than NUMA node 0, 21.7 instead of 24.0 GB/s ");
+    assert_true(lab_str_starts(result.answer, "Copy from NUMA node 0. GPU 0, NUMA node 1"));
     assert_says(result.answer, ". Copies of images (GPU 0, NUMA node 0), 6.02 to 28.3 MB: 2");
     assert_string_equal(cell(&result, 0, "sizes", 0, "example")->text,
                         "vit32x4x256, batch 10, 224 px, 512 MiB pool");
