@@ -135,8 +135,9 @@ static const char *free_to_run(const struct contention *made, const struct conte
         bridges = contention_bridges_find(made, pcie);
     if (bridges.shared)
         return lab_arena_printf(
-            made->arena, "%s. Jobs that copy much: one for each PCIe bridge, such as %s. %s", text,
-            bridges.one_each, contention_bridges_words(made, pcie, &bridges));
+            made->arena, "%s. Jobs that copy much: one for each PCIe bridge%s%s%s. %s", text,
+            bridges.one_each ? ", such as " : "", bridges.one_each ? bridges.one_each : "",
+            bridges.left_out, contention_bridges_words(made, pcie, &bridges));
     return pcie ? lab_arena_printf(made->arena,
                                    "%s. Put jobs that copy much on GPUs without a common PCIe "
                                    "bridge: %s",
@@ -380,6 +381,8 @@ static int contention_run(const struct lab_analysis_input *input,
         if (made.list[p].kernel_count > 0)
             add_part(result, &made, &made.list[p]);
     if (made.count > 0) {
+        if (contention_pcie_fall(&made.list[0]))
+            made.slow = contention_slow_find(&made);
         result->answer = contention_answer(&made);
         result->command = make_command(&made);
         result->finding = find(&made);
@@ -388,6 +391,8 @@ static int contention_run(const struct lab_analysis_input *input,
             result->finding == LAB_ANALYSIS_FINDS_NOTHING)
             result->action = free_to_run(&made, main);
         add_recoveries(result, &made);
+        for (int i = 0; i < made.slow.copy_count; i++)
+            lab_analysis_add_claim(result, &made.slow.copies[i], arena);
         test_tuning(result, &made, arena);
         contention_add_devices(result, &made);
         add_chart(result, &made);
@@ -424,6 +429,7 @@ const struct lab_analysis lab_analysis_contention = {
                                                 {"contention.recovery"},
                                                 {"contention.throughput"},
                                                 {"contention.resource", LAB_KIND_PROBED},
+                                                {"contention.alone", LAB_KIND_PROBED},
                                                 {"contention.cause", LAB_KIND_PROBED},
                                                 {"contention.tuning", LAB_KIND_PROBED},
                                                 {NULL}},

@@ -9,6 +9,7 @@
 
 #define AT_LIMIT     0.9 /* of the power limit, as it swings: then power lowers the clock */
 #define KERNELS_MOST 3   /* that are named */
+#define SLOW_MOST    3   /* likewise, devices whose copies are slow by themselves */
 #define SPARED       0.2 /* of the largest fall, in logarithms: devices below it are named */
 
 /* "takes 18.0% longer (95% CI [15.1, 21.0]%)", from a factor of two on "takes 2.47× as long" */
@@ -232,6 +233,8 @@ static void add_cause(const struct contention *made, const struct contention_pha
     if (!slowed && phase->lowest < 0 && contention_pcie_fall(phase))
         lab_str_printf(out, " Measured, but not used by these kernels: %s",
                        pcie_words(made, contention_pcie_fall(phase)));
+    for (int i = 0; i < made->slow.copy_count && i < SLOW_MOST && phase == &made->list[0]; i++)
+        lab_str_printf(out, " %s.", lab_claim_sentence(&made->slow.copies[i], made->arena));
     if (phase->lowest == CONTENTION_CLOCK && phase->power_w >= AT_LIMIT * phase->power_limit_w)
         lab_str_printf(out, " GPUs draw %.0f of %.0f W.", phase->power_w, phase->power_limit_w);
 }

@@ -2,6 +2,7 @@
 #include "analysis/contention/contention.h"
 
 #include "analysis/analysis_words.h"
+#include "analysis/peers/peers.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -58,20 +59,85 @@ static bool are_numbered(const struct contention_resource *resource) {
     return resource->device_count > 1;
 }
 
+/* --- what is slow by itself --- */
+
+static void add_slow(struct contention_slow *slow, const char *device, struct lab_arena *arena) {
+    if (lab_list_find_text(slow->devices, slow->device_count, device) < 0)
+        LAB_ADD(slow->devices, slow->device_count, arena) = device;
+}
+
+/* Of a run on one device: its rank's own probe. */
+static double copies_of(const struct lab_study_run *run, const void *context) {
+    struct lab_result own = run->result->rank_count > 0 ? run->result->ranks[0] : *run->result;
+    struct lab_study_run view = {.result = &own};
+    return contention_probe(&view, context);
+}
+
+/* The study with the baseline's runs alone. */
+static struct lab_study_table baseline_of(const struct contention *made) {
+    struct lab_study_table table = *made->study;
+    const char *base = made->phases.names[made->phases.base];
+    table.runs =
+        lab_arena_copy(made->arena, table.runs, (size_t)table.run_count, sizeof *table.runs);
+    for (int i = 0; i < table.run_count; i++)
+        table.runs[i].used &= lab_str_equal(table.runs[i].phase, base);
+    return table;
+}
+
+struct contention_slow contention_slow_find(const struct contention *made) {
+    static const int number = CONTENTION_PCIE;
+    struct contention_slow slow = {NULL};
+    if (!made->machine)
+        return slow;
+    struct lab_study_table alone = baseline_of(made);
+    struct lab_peers times = lab_peers_make(made->study, made->arena),
+                     copies = lab_peers_make_of(&alone, "PCIe bandwidth", copies_of, &number,
+                                                made->arena);
+    for (int d = 0; d < times.device_count; d++)
+        if (lab_peer_effect(&times.devices[d]) <= -LAB_CLAIM_WORTH)
+            add_slow(&slow, times.devices[d].title, made->arena);
+    for (int d = 0; d < copies.device_count; d++) {
+        struct lab_claim claim = copies.devices[d].claim;
+        if (claim.verdict != LAB_CLAIM_YES || claim.effect > -LAB_CLAIM_WORTH)
+            continue;
+        add_slow(&slow, copies.devices[d].title, made->arena);
+        claim.kind = "contention.alone";
+        claim.subject = lab_arena_printf(made->arena, "%s alone", copies.devices[d].title);
+        claim.reference = "its peers";
+        LAB_ADD(slow.copies, slow.copy_count, made->arena) = claim;
+    }
+    return slow;
+}
+
+/* The first of a group that isn't slow; -1 = all are. */
+static int find_fast(const struct contention *made, const struct contention_resource *resource,
+                     const int *first, int group) {
+    for (int i = 0; i < resource->device_count; i++)
+        if (first[i] == group && lab_list_find_text(made->slow.devices, made->slow.device_count,
+                                                    resource->devices[i]) < 0)
+            return i;
+    return -1;
+}
+
+/* --- bridges --- */
+
 struct contention_bridges contention_bridges_find(const struct contention *made,
                                                   const struct contention_resource *resource) {
     struct lab_arena *arena = made->arena;
     struct contention_bridges found = {NULL};
     const int count = resource->device_count, *first = find_groups(made, resource);
-    const char **shared = NULL, **own = NULL, **one = NULL;
-    int shared_count = 0, own_count = 0, one_count = 0;
+    const char **shared = NULL, **own = NULL, **one = NULL, **slow = NULL;
+    int shared_count = 0, own_count = 0, one_count = 0, slow_count = 0;
     double least = -INFINITY, most = 0, kept = 0; /* logarithms */
     if (!made->machine || !are_numbered(resource))
         return found;
     for (int i = 0; i < count; i++) {
         bool alone = count_members(first, count, first[i]) == 1;
-        if (first[i] == i)
+        int fast = find_fast(made, resource, first, first[i]);
+        if (fast == i)
             LAB_ADD(one, one_count, arena) = resource->devices[i];
+        if (fast < 0)
+            LAB_ADD(slow, slow_count, arena) = resource->devices[i];
         if (first[i] == i && !alone)
             LAB_ADD(shared, shared_count, arena) = join_group(resource, first, i, arena);
         if (alone)
@@ -91,7 +157,11 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     lab_str_add_list(&list, shared, "and");
     found.shared = lab_arena_printf(arena, "GPUs %s", list.text);
     found.own = own_count ? lab_words_devices(own, own_count, arena) : NULL;
-    found.one_each = lab_words_devices(one, one_count, arena);
+    found.one_each = one_count ? lab_words_devices(one, one_count, arena) : NULL;
+    found.left_out = slow_count ? lab_arena_printf(arena, " (not %s: slower than %s peers)",
+                                                   lab_words_devices(slow, slow_count, arena),
+                                                   slow_count == 1 ? "its" : "their")
+                                : "";
     found.range = contention_range_words(least, most, arena);
     found.own_most = -100 * expm1(kept);
     return found;

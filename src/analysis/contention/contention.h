@@ -54,12 +54,20 @@ struct contention_phase {
     struct lab_phase_tuning tuning; /* .cost is "contention.tuning" */
 };
 
+struct contention_slow {  /* by itself, compared with its peers */
+    const char **devices; /* in a kernel, or in copies */
+    int device_count;
+    struct lab_claim *copies; /* "contention.alone", those that are certain */
+    int copy_count;
+};
+
 struct contention {
     struct lab_phases phases;
-    const struct lab_study_table *study; /* the first one, without others the only one */
+    const struct lab_study_table *study; /* the first */
     const struct lab_machine *machine;   /* NULL = unknown, or several studies */
     struct contention_phase *list;       /* all but the base, the main one first */
     int count;
+    struct contention_slow slow; /* empty until it is asked for */
     struct lab_arena *arena;
 };
 
@@ -81,11 +89,15 @@ const char *contention_fall_words(const struct contention *made,
 /* "40.3 to 47.1%" of two logarithms; "47.1%" where they are alike. */
 const char *contention_range_words(double least, double most, struct lab_arena *arena);
 
+/* Of one study on a known machine; else nothing. */
+struct contention_slow contention_slow_find(const struct contention *made);
+
 struct contention_bridges {
-    const char *shared;   /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not
-                                     that of a bridge */
+    const char *shared;   /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not that of a
+                             bridge */
     const char *own;      /* "GPUs 2 and 7"; NULL = none */
-    const char *one_each; /* one of each bridge: "GPUs 0, 2, 3 and 7" */
+    const char *one_each; /* of each bridge one that isn't slow: "GPUs 0, 2 and 3" */
+    const char *left_out; /* " (not GPU 7: slower than its peers)"; "" = no bridge is */
     const char *range;    /* falls of single GPUs that share one: "40.3 to 47.1%" */
     double own_most;      /* of those that have their own, % */
 };

@@ -126,7 +126,8 @@ static void add_setup(const struct lab_peers *peers, int device, int setup, doub
 /* Over all setups of a model, of a whole one, or of all (NULL). */
 static struct lab_claim compare(const struct lab_peers *peers, int device, const char *model,
                                 const char *whole, struct lab_arena *arena) {
-    struct lab_contrast contrast = {.arena = arena};
+    struct lab_contrast contrast = {
+        .arena = arena, .value = peers->value, .context = peers->context};
     int setups = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int s = 0; s < peers->setup_count; s++) {
@@ -140,7 +141,7 @@ static struct lab_claim compare(const struct lab_peers *peers, int device, const
                 add_setup(peers, device, s, 1.0 / setups, &contrast);
         }
     struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
-    claim.quantity = "throughput";
+    claim.quantity = peers->quantity;
     return claim;
 }
 
@@ -268,7 +269,17 @@ static void make_claims(struct lab_peers *peers, struct lab_arena *arena) {
 }
 
 struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena) {
+    return lab_peers_make_of(study, "throughput", NULL, NULL, arena);
+}
+
+struct lab_peers lab_peers_make_of(const struct lab_study_table *study, const char *quantity,
+                                   double (*value)(const struct lab_study_run *run,
+                                                   const void *context),
+                                   const void *context, struct lab_arena *arena) {
     struct lab_peers peers = find_peers(study, arena);
+    peers.quantity = quantity;
+    peers.value = value;
+    peers.context = context;
     make_claims(&peers, arena);
     return peers;
 }

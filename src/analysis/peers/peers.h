@@ -42,6 +42,9 @@ struct lab_peer_setup {                /* what has to be alike */
 
 struct lab_peers {
     const struct lab_study_table *study;
+    const char *quantity; /* that is compared: "throughput" */
+    double (*value)(const struct lab_study_run *run, const void *context); /* NULL = of it */
+    const void *context;
     struct lab_peer *devices;
     int device_count;
     struct lab_peer_setup *setups;
@@ -51,6 +54,11 @@ struct lab_peers {
 /* Devices that ran alone. A device that differs for certain is no reference for the others: then
  * they are compared again without it, the largest difference first. Conditions aren't filled in. */
 struct lab_peers lab_peers_make(const struct lab_study_table *study, struct lab_arena *arena);
+/* The same of any value of a run, of which more is better. */
+struct lab_peers lab_peers_make_of(const struct lab_study_table *study, const char *quantity,
+                                   double (*value)(const struct lab_study_run *run,
+                                                   const void *context),
+                                   const void *context, struct lab_arena *arena);
 /* The device, by its index, over all setups of a whole model; by itself, no verdict of a family. */
 struct lab_claim lab_peers_compare(const struct lab_peers *peers, int device, const char *whole,
                                    struct lab_arena *arena);

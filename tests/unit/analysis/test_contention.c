@@ -1,5 +1,6 @@
 /* The claims of a study with phases: what takes longer, the likely cause, what recovers it, what
  * tuning makes of it. */
+#include "analysis/contention/contention.h"
 #include "claim_fixture.h"
 #include "study_answers.h"
 
@@ -383,6 +384,51 @@ LAB_TEST(gpus_that_share_a_bridge_are_named) {
     assert_says(result.answer, "PCIe bandwidth of 2 of 4 GPUs 4");
     assert_says(result.answer, "% lower than with one GPU alone (GPUs 2 and 3: unchanged). ");
     assert_null(strstr(result.answer, "mean of 4 GPUs"));
+    given_end(&given);
+}
+
+/* GPU 1 copies more slowly even alone, GPU 5 is slower in all: neither is named for copies. */
+LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
+    static const char *names[] = {"host", "bridge"};
+    static int bridges[5][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}};
+    struct lab_pci pci[6];
+    struct lab_node node = {.cpus = {.count = 1}};
+    struct lab_machine machine = {.pci = pci, .pci_count = 6, .nodes = &node, .node_count = 1};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int gpu = 0; gpu < 6; gpu++) {
+        double slower = gpu == 5 ? 1.06 : 1, copies = gpu == 1 ? 0.8 : 1;
+        struct phase_given alone = {
+            .name = "baseline", .place = "alone", .slower = slower, .pcie = copies};
+        struct phase_given at_once = {.name = "concurrent",
+                                      .place = "together",
+                                      .slower = slower,
+                                      .pcie = gpu < 2 ? 0.5 * copies : 1};
+        pci[gpu] = (struct lab_pci){.vendor_id = 0x10de,
+                                    .bridges = bridges[gpu > 1 ? gpu - 1 : 0],
+                                    .bridge_names = names,
+                                    .bridge_count = 2};
+        snprintf(pci[gpu].address, sizeof pci[gpu].address, "0000:%02x:00.0", gpu);
+        given_kernel(&given, "gemm", gpu, &alone, FIRST_CHOICE);
+        given_kernel(&given, "gemm", gpu, &at_once, FIRST_CHOICE);
+    }
+    for (int i = 0; i < given.table.run_count; i++)
+        given.table.runs[i].ranks[0].gpu = given.table.runs[i].ranks[0].gpu_id;
+    given.table.machine = &machine;
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    const struct lab_claim *alone = find_claim(&result, "contention.alone", "GPU 1 alone");
+    assert_true(alone && alone->low < -0.2 && -0.2 < alone->high);
+    assert_says(result.answer, " GPU 1 alone: 20");
+    assert_says(result.answer, "% lower PCIe bandwidth than its peers (95% CI [");
+    assert_null(find_claim(&result, "contention.alone", "GPU 5")); /* its copies are as fast */
+    struct lab_analysis_input input = {.studies = &given.table, .study_count = 1};
+    struct contention made = contention_make(&input, &given.arena);
+    made.slow = contention_slow_find(&made);
+    struct contention_bridges found =
+        contention_bridges_find(&made, &made.list[0].resources[CONTENTION_PCIE]);
+    assert_string_equal(found.shared, "GPUs 0+1");
+    assert_string_equal(found.one_each, "GPUs 0 and 2–4");
+    assert_string_equal(found.left_out, " (not GPU 5: slower than its peers)");
     given_end(&given);
 }
 
