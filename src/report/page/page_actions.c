@@ -186,6 +186,30 @@ static const char *compile_words(const struct making *making, const char **ret_g
 
 #define EXCEPTIONS_NAMED 4
 
+/* Of `advised` on a model; NULL = it is none. */
+static const char *exception_model(const struct lab_claim *claim, const char *advised) {
+    const char *model = strchr(claim->subject, ',');
+    return model && lab_str_equal(claim->reference, advised) ? model + 2 : NULL;
+}
+
+/* " except for vit32x6x512", " except for 2 models"; "" = it is best for all. A line in a terminal
+ * ends before the exceptions themselves. */
+static const char *except_words(const struct making *making, const char *advised) {
+    const char **models = NULL;
+    int count = 0;
+    for (int i = 0; i < making->page->analysis_count; i++) {
+        const struct lab_analysis_result *result = making->page->analyses[i].result;
+        for (int c = 0; result && c < result->exception_count; c++) {
+            const char *model = exception_model(&result->exceptions[c], advised);
+            if (model && lab_list_find_text(models, count, model) < 0)
+                LAB_ADD(models, count, making->arena) = model;
+        }
+    }
+    return count == 0   ? ""
+           : count == 1 ? lab_arena_printf(making->arena, " except for %s", models[0])
+                        : lab_arena_printf(making->arena, " except for %d models", count);
+}
+
 /* ". Exceptions (gain over batch 16): batch 32 for vit32x6x512 (+5.5%)": models for which another
  * batch beats the advised one. */
 static void add_exceptions(const struct making *making, const char *advised, struct lab_str *text) {
@@ -195,15 +219,15 @@ static void add_exceptions(const struct making *making, const char *advised, str
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         for (int c = 0; result && c < result->exception_count; c++) {
             const struct lab_claim *claim = &result->exceptions[c];
-            const char *model = strchr(claim->subject, ',');
-            if (!model || !lab_str_equal(claim->reference, advised) || named++ >= EXCEPTIONS_NAMED)
+            const char *model = exception_model(claim, advised);
+            if (!model || named++ >= EXCEPTIONS_NAMED)
                 continue;
             if (named == 1)
                 lab_str_printf(text, ". Exceptions (gain over %s): ", advised);
             const char *level =
-                lab_arena_strndup(arena, claim->subject, (size_t)(model - claim->subject));
+                lab_arena_strndup(arena, claim->subject, (size_t)(model - 2 - claim->subject));
             lab_str_printf(text, "%s%s for %s (%s%s%s)", named > 1 ? "; " : "",
-                           lab_claim_within(level, arena), model + 2, gain(claim, arena),
+                           lab_claim_within(level, arena), model, gain(claim, arena),
                            claim->mean_of ? ", mean of " : "",
                            claim->mean_of ? claim->mean_of : "");
         }
@@ -255,7 +279,9 @@ static const char *choice_sentence(const struct making *making, const struct lab
         chosen = *page_advised(making->page, claim, &range);
     const char *mean_of = chosen.mean_of;
     if (lab_str_starts(claim->kind, "recommend.")) {
-        chosen.subject = lab_arena_printf(arena, "Use %s", lab_claim_within(claim->subject, arena));
+        const char *use = lab_claim_within(claim->subject, arena);
+        chosen.subject =
+            lab_arena_printf(arena, "Use %s%s", use, batch ? except_words(making, use) : "");
         if (mean_of)
             chosen.reference = lab_arena_printf(arena, "%s, mean of %s", claim->reference, mean_of);
         chosen.mean_of = NULL;
@@ -311,8 +337,9 @@ static void add_kept(struct making *making, const struct lab_advice *advice) {
     if (!kept || !known)
         return;
     LAB_AUTO(str, text);
-    lab_str_printf(&text, "Keep %s: no other batch size gains 1%% or more%s%s", kept->reference,
-                   kept->mean_of ? ", mean of " : "", kept->mean_of ? kept->mean_of : "");
+    lab_str_printf(&text, "Keep %s%s: no other batch size gains 1%% or more%s%s", kept->reference,
+                   except_words(making, kept->reference), kept->mean_of ? " on average, over " : "",
+                   kept->mean_of ? kept->mean_of : "");
     add_exceptions(making, kept->reference, &text);
     add(making, (struct page_action){.kind = PAGE_CHOOSE,
                                      .text = page_named(making->names,
