@@ -460,6 +460,18 @@ static void add_reread(struct making *making) {
                                      .command = lab_arena_strdup(making->arena, line.text)});
 }
 
+/* Before anything that rests on values of a busy machine. */
+static void add_quiet(struct making *making) {
+    int count = making->made.count;
+    if (count >= ACTIONS_MOST)
+        return;
+    memmove(making->made.items + 1, making->made.items, (size_t)count * sizeof *making->made.items);
+    making->made.items[0] = (struct page_action){.kind = PAGE_RUN,
+                                                 .text = PAGE_QUIET ". Then run the study again",
+                                                 .command = making->digest->study->command};
+    making->made.count++;
+}
+
 static void add_run(struct making *making, bool advised) {
     const char *command = making->digest->study->command;
     LAB_AUTO(str, next);
@@ -493,6 +505,8 @@ static void add_run(struct making *making, bool advised) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, joined_keys(making), &repeat);
         add_again(making, more.text, repeat.text);
+    } else if (!resumes && making->page && page_is_disturbed(making->page, making->digest)) {
+        add_quiet(making);
     }
 }
 

@@ -80,6 +80,8 @@ const struct page_action *page_actions_next(const struct page_actions *actions);
 
 /* Whether other processes took CPU time in half of the runs that are done. */
 bool page_is_busy(const struct study_digest *digest);
+/* Whether that bears on what the page answers, which is provisional then. */
+bool page_is_disturbed(const struct lab_page *page, const struct study_digest *digest);
 /* What an answer begins with: "Provisional (110 of 800 runs, busy machine): "; in place of its
  * first words "Inconclusive after 33 of 80 runs"; a sentence of its own, "No answer: 2 runs per
  * point on a busy machine. ". */

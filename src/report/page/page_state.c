@@ -95,6 +95,10 @@ bool page_is_busy(const struct study_digest *digest) {
     return count > 0 && 2 * count >= digest->state_counts[LAB_RUN_DONE];
 }
 
+bool page_is_disturbed(const struct lab_page *page, const struct study_digest *digest) {
+    return page_is_busy(digest) && !page->simulated && !computed(page) && !page_is_untested(page);
+}
+
 /* "Inconclusive after 33 of 80 runs on a busy machine", in place of the answer's first words. */
 static struct page_state reopened(const char *opening, const char *runs, bool busy,
                                   struct lab_arena *arena) {
@@ -110,7 +114,7 @@ struct page_state page_state(const struct lab_page *page, const struct study_dig
         return none;
     int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
     bool untested = page_is_untested(page), open = lab_str_starts(answer, PAGE_OPEN);
-    bool busy = page_is_busy(digest) && !page->simulated && !computed(page) && !untested;
+    bool busy = page_is_disturbed(page, digest);
     struct page_open counted = page_open_count(page, true);
     int n = counted.first ? counted.first->n : 0;
     if (busy && open && n > 0 && n < LAB_CLAIM_RUNS_LEAST)

@@ -288,6 +288,40 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
     assert_null(strstr(g->text.text, "Warning: "));
 }
 
+/* Given an answer from a busy machine, then it is to be repeated on a quiet one, before anything
+ * that it advises. */
+LAB_TEST(a_busy_machine_is_quieted_first) {
+    struct given *g = *state;
+    enum { ALL, SOME, NONE, CASES };
+    g->study.study.command = "gpulab run train_scaling device=cpu:0/2";
+    g->study.study.left_s = NAN;
+    g->result.answer = "Use 2 devices (5 runs each).";
+    g->result.action = "Use 2 devices";
+    g->claims[0].kind = "speedup.devices";
+    for (int i = 0; i < CASES; i++) {
+        g->study.study.run_count = 0;
+        for (int r = 0; r < 4; r++) {
+            struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+            run->repeat = r;
+            fixture_done(
+                &g->study, run, 1000,
+                i == ALL || (i == SOME && r < 2) ? "\"other processes took 85.1% of it\"" : "", "");
+        }
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        const char *quiet = strstr(g->text.text, "Quiet the machine first: other processes took "
+                                                 "much of its CPU time. Then run the study again"),
+                   *advised = strstr(g->text.text, "Use 2 devices.\n");
+        assert_int_equal(quiet != NULL, i != NONE);
+        assert_true(advised && quiet < advised);
+        write_end(g);
+        assert_contains(g->text.text, i != NONE
+                                          ? "Next      gpulab run train_scaling device=cpu:0/2\n"
+                                          : "Next      Use 2 devices.\n");
+        assert_int_equal(strstr(g->text.text, "Also      Use 2 devices.\n") != NULL, i != NONE);
+    }
+}
+
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
 LAB_TEST(a_slow_device_is_in_the_headline) {
     struct given *g = *state;
