@@ -418,8 +418,11 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
             add_part(result, settings, metrics, valued, i, false, arena);
     if (metrics[first].better != LAB_DIRECTION_NONE)
         result->by_point = lab_arena_printf(
-            arena, "%s over runs. ±: 95%% interval of that mean.%s",
+            arena, "%s over runs. ±: 95%% interval of that mean.%s%s",
             metrics[first].differs ? "Mean" : "Geometric mean",
+            settings->of_workload
+                ? " Time per iteration: the median; throughput counts slow iterations, too."
+                : "",
             is_repeated(settings) && settings->study_count == 1
                 ? " Change: runs with the same repeat number (seed) are compared; what they share "
                   "cancels."
