@@ -89,6 +89,17 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
     if (missing > 0 && missing < gangs->count)
         lab_analysis_note(&part->notes, arena, "%d of %d points on several %ss: not run on one.",
                           missing, gangs->count, gangs->unit);
+    int above = 0;
+    for (int i = 0; i < gangs->count; i++)
+        above += gangs->items[i].efficiency.interval.low > 1;
+    if (above > 0)
+        lab_analysis_note(&part->notes, arena,
+                          "Efficiency above 100%%, by more than its interval, at %d of %d points: "
+                          "%sa share of the work may fit caches that the whole doesn't.",
+                          above, gangs->count,
+                          gangs->study->simulated
+                              ? ""
+                              : "other processes may have slowed the runs on one device, or ");
     if (gangs->count > 0 && gangs->items[0].scaling)
         lab_analysis_note(&part->notes, arena,
                           "scaling=weak: n %ss train with n times the batch of one.", gangs->unit);

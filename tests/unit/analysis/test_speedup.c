@@ -94,6 +94,25 @@ LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     given_end(&given);
 }
 
+/* More than twice as fast on two is told from chance, and has a remark. */
+LAB_TEST(test_an_efficiency_above_one_has_a_note) {
+    static const double speedups[] = {1.9, 2.0, 2.6, 3.6};
+    struct given_study given;
+    given_begin(&given, "train_scaling");
+    given_training(&given, "medium", speedups, 5, 0.01);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_true(
+        has_note(result.parts[0].notes,
+                 "Efficiency above 100%, by more than its interval, at 2 of 4 points: other "
+                 "processes may have slowed the runs on one device, or "));
+    given_end(&given);
+    given_begin(&given, "train_scaling");
+    given_training(&given, "medium", speedups, 1, 0.01);
+    result = when_asked(&given, "speedup");
+    assert_false(has_note(result.parts[0].notes, "Efficiency above"));
+    given_end(&given);
+}
+
 /* Far below one, a share that is lost is read more easily than a factor; of points with one run and
  * with two, both numbers stand there. */
 LAB_TEST(test_a_small_fraction_is_given_as_a_loss) {
