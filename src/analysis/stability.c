@@ -172,21 +172,22 @@ static void add_row(struct stability *made, const struct lab_study_point *point,
                     int runs) {
     const struct lab_study_rank *first = &point->runs[0]->ranks[rank];
     const char *device = lab_study_device_title(first->device, made->arena);
-    struct stability_row row = {.name =
-                                    lab_arena_printf(made->arena, "%s%s, %s",
-                                                     rank_title(point->runs[0], rank, made->arena),
-                                                     lab_words_node(first->numa_node, made->arena),
-                                                     lab_study_point_model(point, made->arena)),
-                                .device = device,
-                                .throttled_s = NAN,
-                                .p99 = NAN,
-                                .longest = NAN,
-                                .series = &made->series[made->count]};
+    const char *model = lab_study_point_model(point, made->arena);
+    struct stability_row row = {
+        .name =
+            lab_arena_printf(made->arena, "%s%s, %s", rank_title(point->runs[0], rank, made->arena),
+                             lab_words_node(first->numa_node, made->arena), model),
+        .device = device,
+        .throttled_s = NAN,
+        .p99 = NAN,
+        .longest = NAN,
+        .series = &made->series[made->count]};
     double *medians_s = lab_arena_alloc(made->arena, (size_t)point->count, sizeof *medians_s);
     for (int i = 0; i < point->count && rank < point->runs[i]->rank_count; i++) {
         struct lab_rate_series *series = &made->series[made->count++];
         *series =
             lab_rate_series_make(point->runs[i], &point->runs[i]->ranks[rank], runs, made->arena);
+        series->model = model;
         if (point->runs[i]->run->repeat >= made->blocks)
             made->blocks = point->runs[i]->run->repeat + 1;
         medians_s[row.runs++] = series->median_s;

@@ -67,7 +67,7 @@ static struct lab_chart_series level_series(const struct lab_rate_series *series
  * node that all share is left out. */
 static const char *title_of(const struct lab_rate_series *series, bool nodes,
                             struct lab_arena *arena) {
-    const char *title = lab_arena_printf(arena, "%s, %s", series->run->model,
+    const char *title = lab_arena_printf(arena, "%s, %s", series->model,
                                          lab_study_device_title(series->rank->device, arena));
     int numa = series->rank->numa_node; /* as short as in tables: titles of panels are cut */
     const char *node = nodes && numa >= 0 ? lab_arena_printf(arena, ", NUMA %d", numa) : "";

@@ -24,6 +24,7 @@ struct lab_rate_series {
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
     const char *name;
+    const char *model; /* with what else varies: "vit32x6x512, batch 16" */
     size_t count;      /* times between ends of neighbours */
     double duration_s; /* from the first end to the last */
     double median_s;

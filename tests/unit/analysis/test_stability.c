@@ -375,6 +375,28 @@ LAB_TEST(test_what_is_lacking_is_said) {
     given_end(&given);
 }
 
+/* Points of one model each have a panel, named as the table and the answer name them. */
+LAB_TEST(test_panels_name_their_setting) {
+    struct given_study given;
+    given_begin(&given, "stability");
+    for (int i = 0; i < 2; i++) {
+        struct given_run row = a_run(0);
+        row.suffix = i ? "_batch_size32" : "_batch_size16";
+        row.iterations = 200;
+        given_add(&given, row);
+    }
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    const struct lab_chart *chart = chart_of(&result, "stability");
+    assert_int_equal(chart->panel_count, 2);
+    for (int p = 0; p < 2; p++) {
+        const char *point = cell_of(&result, "points", p, "point")->text;
+        assert_string_equal(chart->panels[p].title, strstr(point, "32")
+                                                        ? "vit16x8x768, batch 32, GPU 0"
+                                                        : "vit16x8x768, batch 16, GPU 0");
+    }
+    given_end(&given);
+}
+
 LAB_TEST(test_pictures_stay_small) {
     struct given_study given;
     given_begin(&given, "stability");
