@@ -142,6 +142,7 @@ static struct lab_claim claim_throttling(const struct stability *made) {
 static void count_in(struct stability *made, struct stability_row *row,
                      const struct lab_rate_series *series) {
     row->changed += series->change_count > 0;
+    row->uncertain += series->uncertain;
     row->p99 = fmax(row->p99, series->p99);
     row->longest = fmax(row->longest, series->longest);
     made->known += series->steady != LAB_STEADY_UNKNOWN;
@@ -204,6 +205,7 @@ static void list_changes(struct stability *made) {
         const struct stability_row *row = &made->rows[i];
         bool most = 2 * row->changed > row->runs;
         made->changed += most ? row->changed : 0;
+        made->uncertain += 2 * (row->changed + row->uncertain) > row->runs ? row->uncertain : 0;
         for (int r = 0; r < row->runs; r++)
             for (int c = 0; c < row->series[r].change_count; c++) {
                 struct lab_rate_series_change change = row->series[r].changes[c];

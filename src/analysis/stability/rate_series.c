@@ -28,6 +28,7 @@
 #define CHANGE_SURE   0.99 /* of one run; of many more */
 #define SEGMENT_LEAST 5    /* blocks */
 #define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
+#define NEAR          -1e2 /* a margin below it: levels alike, or made by single iterations */
 #define THROTTLED     0.3  /* of the time, after a change more than before: what explains it */
 
 /* --- blocks --- */
@@ -94,6 +95,7 @@ struct segments {
     size_t *starts; /* of all segments but the first */
     size_t count;
     double sure;
+    bool uncertain; /* one was taken out though its values are apart: they wander too much */
 };
 
 static double level(const struct segments *segments, size_t number) {
@@ -133,6 +135,7 @@ static void drop_uncertain(struct segments *segments) {
         }
         if (weakest >= 0)
             return;
+        segments->uncertain |= weakest > NEAR;
         memmove(segments->starts + which, segments->starts + which + 1,
                 (segments->count - which - 1) * sizeof *segments->starts);
         segments->count--;
@@ -177,6 +180,7 @@ static void find_changes(struct lab_rate_series *series, const struct blocks *bl
                           &segments.count))
         return;
     drop_uncertain(&segments);
+    series->uncertain = segments.uncertain && segments.count == 0;
     series->steady =
         lab_changes_classify(blocks->median_s, blocks->count, segments.starts, segments.count)
             .steady;

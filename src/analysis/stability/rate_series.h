@@ -33,6 +33,7 @@ struct lab_rate_series {
     double drift;           /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     struct lab_rate_series_change *changes;
     int change_count;
+    bool uncertain;           /* no change is, but its times wander so much that one may be */
     double throttled_s;       /* NaN = unknown */
     const char *throttled_by; /* the reason that did most of it; NULL = none */
     /* for charts, at most LAB_TIMELINE_POINTS: time since the first iteration, mean time of one */

@@ -9,7 +9,7 @@
 
 struct stability_row { /* a rank of a point, over its runs; or a device over its points */
     const char *name, *device;
-    int runs, changed;
+    int runs, changed, uncertain;
     bool drifts;                  /* for certain */
     double median_s, throttled_s; /* NaN = unknown */
     double p99, longest;          /* over the median of its run; of the run where it is largest */
@@ -26,7 +26,7 @@ struct stability { /* of a study */
     struct lab_rate_series_change *changes;
     int count, row_count, device_count, change_count, blocks;
     int points;
-    int known, changed, throttled, throttling_known; /* series */
+    int known, changed, uncertain, throttled, throttling_known; /* series */
     double throttled_s, watched_s, shortest_s, longest_s;
     struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
 };

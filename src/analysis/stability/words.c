@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-#define HEATED_S 120  /* a GPU that throttles has begun to */
-#define HEATED   0.95 /* of that time measured is enough */
+#define HEATED_S  120  /* a GPU that throttles has begun to */
+#define HEATED    0.95 /* of that time measured is enough */
+#define UNCERTAIN 0.1  /* of the runs, that may change without showing it: more deserve a word */
 
 /* "6.44 s", "122 ms to 6.44 s" */
 static const char *duration_words(const struct stability *made) {
@@ -180,6 +181,11 @@ const char *stability_answer(const struct stability *made) {
             made->changed, made->known, counted, change->run, 100 * fabs(change->claim.effect),
             change->claim.effect > 0 ? "longer" : "less", change->at,
             change->reason ? ", throttled by " : "", change->reason ? change->reason : "");
+    else if (made->uncertain > UNCERTAIN * made->known)
+        lab_str_printf(
+            &text,
+            " No certain change point: in %d of %d %s times drift or wander too much to show one.",
+            made->uncertain, made->known, counted);
     else
         lab_str_add(&text, made->blocks > 1 ? " No point has a lasting change of 1% or more in "
                                               "over half of its runs."

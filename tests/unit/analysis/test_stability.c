@@ -273,6 +273,29 @@ LAB_TEST(test_wander_that_is_forgotten_is_no_change) {
     }
 }
 
+/* From 1 s to 0.43 s by and by, and never even, as on a CPU that others use, too. */
+static double ever_faster(double seconds, void *context) {
+    struct wander *wander = context;
+    double kept = wander->drawn ? exp(-(seconds - wander->last_s) / 20) : 0;
+    wander->now = kept * wander->now + 0.3 * sqrt(1 - kept * kept) * next_normal(wander);
+    wander->last_s = seconds;
+    return exp(wander->now) * (0.43 + 0.57 * exp(-seconds / 60));
+}
+
+LAB_TEST(test_times_that_wander_too_much_are_not_called_unchanged) {
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct wander wander = {.seed = 3};
+    struct given_run row = a_run(0);
+    given_paced(&given, row, 120, ever_faster, &wander);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_int_equal(figure_of(&result, "changed_runs")->value, 0);
+    assert_contains(result.answer,
+                    " No certain change point: in 1 of 1 runs times drift or wander too "
+                    "much to show one. Longest iteration");
+    given_end(&given);
+}
+
 static double slower_from_50_ms(double seconds, void *context) {
     return wandering(seconds, context) * (seconds < 0.05 ? 1 : 1.15);
 }
