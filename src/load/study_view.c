@@ -260,7 +260,7 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
     report->left_unknown = view->estimate.guessed;
 }
 
-static void describe(struct lab_study_view *view, struct lab_arena *arena) {
+static void describe(struct lab_study_view *view, bool ended, struct lab_arena *arena) {
     struct lab_study_info *report = &view->report;
     const struct lab_store_study *study = &view->study;
     report->name = study->name;
@@ -280,7 +280,7 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->seed = study->seed;
     report->seed_known = true;
     report->holder = "";
-    report->running = lab_folder_held(view->path, &view->holder);
+    report->running = !ended && lab_folder_held(view->path, &view->holder);
     if (report->running) {
         LAB_AUTO(str, text);
         lab_holder_describe(&view->holder, &text);
@@ -288,8 +288,8 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     }
 }
 
-static int read_view(struct lab_study_file *file, bool with_runs, struct lab_study_view *view,
-                     struct lab_err *err) {
+static int read_view(struct lab_study_file *file, bool with_runs, bool ended,
+                     struct lab_study_view *view, struct lab_err *err) {
     *view = (struct lab_study_view){
         .file = file,
         .path = file->folder,
@@ -297,7 +297,7 @@ static int read_view(struct lab_study_file *file, bool with_runs, struct lab_stu
         .estimate = {.left_s = NAN},
         .report = {.left_s = NAN},
     };
-    describe(view, file->arena);
+    describe(view, ended, file->arena);
     read_config(view, file->arena);
     return with_runs ? read_runs(view, err) : read_counts(view, err);
 }
@@ -311,7 +311,7 @@ struct lab_history *lab_study_view_history(const struct lab_study_file *file) {
 int lab_study_view_follow(struct lab_study_file *file, struct lab_history *history,
                           struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_view view;
-    if (read_view(file, true, &view, err) < 0)
+    if (read_view(file, true, false, &view, err) < 0)
         return -1;
     if (history)
         estimate(&view, history);
@@ -319,10 +319,10 @@ int lab_study_view_follow(struct lab_study_file *file, struct lab_history *histo
     return 0;
 }
 
-int lab_study_view_read(struct lab_study_file *file, bool with_runs,
-                        struct lab_study_view *ret_view, struct lab_err *err) {
+static int read_estimated(struct lab_study_file *file, bool with_runs, bool ended,
+                          struct lab_study_view *ret_view, struct lab_err *err) {
     struct lab_study_view view;
-    if (read_view(file, with_runs, &view, err) < 0)
+    if (read_view(file, with_runs, ended, &view, err) < 0)
         return -1;
     if (with_runs) {
         bool done = view.counts[LAB_RUN_DONE] == view.report.run_count; /* nothing to look up */
@@ -333,6 +333,16 @@ int lab_study_view_read(struct lab_study_file *file, bool with_runs,
     }
     *ret_view = view;
     return 0;
+}
+
+int lab_study_view_read(struct lab_study_file *file, bool with_runs,
+                        struct lab_study_view *ret_view, struct lab_err *err) {
+    return read_estimated(file, with_runs, false, ret_view, err);
+}
+
+int lab_study_view_read_ended(struct lab_study_file *file, struct lab_study_view *ret_view,
+                              struct lab_err *err) {
+    return read_estimated(file, true, true, ret_view, err);
 }
 
 int lab_study_view_look(const char *folder, bool with_runs, struct lab_arena *arena,

@@ -31,6 +31,11 @@ struct lab_study_view {
 int lab_study_view_read(struct lab_study_file *file, bool with_runs,
                         struct lab_study_view *ret_view, struct lab_err *err);
 
+/* The same, with runs, of a study that this process still holds but has ended the runs of: what the
+ * next one finds, which tries again what failed. */
+int lab_study_view_read_ended(struct lab_study_file *file, struct lab_study_view *ret_view,
+                              struct lab_err *err);
+
 /* The same of a study that nothing else is asked of: opens the folder's, reads it, closes it.
  * Everything lives in the arena; `file` is closed. */
 int lab_study_view_look(const char *folder, bool with_runs, struct lab_arena *arena,

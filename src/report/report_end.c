@@ -65,10 +65,8 @@ static int report_study(const struct lab_report_end *end, struct lab_study_file 
                         const struct lab_console *console, struct lab_arena *arena,
                         struct lab_err *err) {
     struct lab_study_view view;
-    if (lab_study_view_read(file, true, &view, err) < 0 || lab_study_view_metrics(&view, err) < 0)
+    if (lab_study_view_read_ended(file, &view, err) < 0 || lab_study_view_metrics(&view, err) < 0)
         return -1;
-    view.report.running = false; /* it is held by this process, which has ended its runs */
-    view.report.holder = "";
     view.report.command = end->command;
     view.report.point_count = end->point_count;
     struct lab_report_made made;

@@ -132,6 +132,14 @@ LAB_TEST(what_failed_is_left_unless_its_runner_still_works) {
     begin_second_run(folder, lab_clock_now(lab_clock_system()) + 60 * LAB_NS_PER_S, true);
     assert_works(lab_study_view_look(folder, true, &arena, &view, &err));
     assert_float_equal(view.report.left_s, 0, 0);
+    /* but the next runner does, which is what its own end says */
+    struct lab_study_file *file;
+    assert_works(lab_study_file_open(folder, &arena, &file, &err));
+    assert_works(lab_study_view_read_ended(file, &view, &err));
+    assert_false(view.report.running);
+    assert_string_equal(view.report.holder, "");
+    assert_float_equal(view.report.left_s, 2, 1e-6);
+    lab_study_file_close(file);
     wait_for_other(&other);
 }
 
