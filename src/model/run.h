@@ -91,6 +91,9 @@ const struct lab_result *lab_run_result(const struct lab_run *run);
 
 const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */
 
+/* What the error of a run begins with that took longer than its limit. */
+#define LAB_RUN_TIMED_OUT "timed out after "
+
 /* --- warnings ---
  * Results keep sentences: those who write them begin with these words, and reports find the kind by
  * them, here and nowhere else. */

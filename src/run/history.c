@@ -228,10 +228,18 @@ static double expect_by(const struct lab_history *history, enum tier tier,
                         const struct lab_run *run, const struct keys *keys,
                         enum lab_history_basis *ret_basis);
 
+/* Of the study itself, it takes as long again at least, under the same limit; an earlier study's
+ * limit may have been any. */
+static bool has_timed_out(const struct lab_run *run) {
+    return run->state == LAB_RUN_FAILED && run->error &&
+           lab_str_starts(run->error, LAB_RUN_TIMED_OUT);
+}
+
 static void add(struct lab_history *history, enum tier tier, const struct lab_run *run) {
     struct lab_arena *arena = history->arena;
     double duration_s = NS_TO_S(run->end_ns - run->start_ns);
-    if (run->state != LAB_RUN_DONE || !(duration_s > 0))
+    bool counts = run->state == LAB_RUN_DONE || (tier == OWN && has_timed_out(run));
+    if (!counts || !(duration_s > 0))
         return;
     /* a study may be read among the known ones and added by whoever works on it */
     uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);

@@ -15,8 +15,8 @@ struct lab_history;
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own);
 void lab_history_close(struct lab_history *history); /* accepts NULL */
 
-/* Adds what a run of the study took, from begin to end; runs that aren't done are passed over. It
- * outweighs runs of earlier studies. */
+/* Adds what a run of the study took, from begin to end; one that timed out counts with its limit,
+ * others that aren't done are passed over. It outweighs runs of earlier studies. */
 void lab_history_add(struct lab_history *history, const struct lab_run *run);
 /* The same of a run that isn't the study's. */
 void lab_history_add_earlier(struct lab_history *history, const struct lab_run *run);

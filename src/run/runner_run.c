@@ -196,7 +196,7 @@ static void check_time(struct runner_run *run, int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
     if (now_ns < run->deadline_ns)
         return;
-    lab_err_set(&err, LAB_ERR_SYSTEM, "timed out after %g s %s%s", run->item->planned->timeout_s,
+    lab_err_set(&err, LAB_ERR_SYSTEM, LAB_RUN_TIMED_OUT "%g s %s%s", run->item->planned->timeout_s,
                 run->phase[0] ? "in phase " : "before its first phase", run->phase);
     lab_err_hint(&err, lab_str_equal(run->phase, "measuring")   ? LAB_HINT_TIMEOUT_MEASURING
                        : lab_str_equal(run->phase, "verifying") ? LAB_HINT_TIMEOUT_VERIFYING

@@ -219,6 +219,27 @@ LAB_TEST(only_what_is_done_counts_and_only_once) {
     lab_history_close(history);
 }
 
+/* It took its limit and would again; how long another failure or another limit took tells nothing. */
+LAB_TEST(a_run_that_timed_out_takes_its_limit) {
+    struct lab_run late = done_run(0, 600), other = planned_run(0);
+    late.state = LAB_RUN_FAILED;
+    late.error = LAB_RUN_TIMED_OUT "600 s in phase measuring";
+    other.iterations = 220;
+    struct lab_history *history = history_of(&late, 1);
+    assert_expects(history, &late, LAB_HISTORY_SAME, 600);
+    assert_expects(history, &other, LAB_HISTORY_SCALED, 1200);
+    lab_history_close(history);
+    late.error = "lost its device";
+    history = history_of(&late, 1);
+    assert_expects(history, &other, LAB_HISTORY_NONE, NAN);
+    lab_history_close(history);
+    late.error = LAB_RUN_TIMED_OUT "600 s in phase measuring";
+    history = history_of(NULL, 0);
+    lab_history_add_earlier(history, &late);
+    assert_expects(history, &other, LAB_HISTORY_NONE, NAN);
+    lab_history_close(history);
+}
+
 LAB_TEST(many_groups_are_kept_apart) {
     struct lab_history *history = lab_history_open(MACHINE, 0, NULL);
     for (int i = 1; i <= 1000; i++) {
