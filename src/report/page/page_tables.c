@@ -126,25 +126,61 @@ static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) 
     table->cells = cells;
 }
 
-/* Whether the last column that is shown has a value there. */
-static bool is_compared(const struct lab_doc_table *table, int row) {
+/* What a row compares: of the last column that is shown. */
+static const struct lab_doc_cell *last_cell(const struct lab_doc_table *table, int row) {
     int last = table->column_count - 1;
     while (last > 0 && !table->columns[last].title)
         last--;
-    const struct lab_doc_cell *cell = &table->cells[(ptrdiff_t)row * table->column_count + last];
+    return &table->cells[(ptrdiff_t)row * table->column_count + last];
+}
+
+static bool is_compared(const struct lab_doc_table *table, int row) {
+    const struct lab_doc_cell *cell = last_cell(table, row);
     return cell->text ? !lab_str_equal(cell->text, "–") : !isnan(cell->value);
 }
 
-/* The first rows; on a card, where few have room, those without a comparison yield. */
-static void cut_rows(struct lab_doc_table *table, int most, bool card, struct lab_arena *arena) {
-    size_t width = (size_t)table->column_count, kept = 0;
+/* Whether the answer has a change by its number: "47.7%" of "-47.7% [-47.9, -47.5]". */
+static bool quotes(const char *answer, const char *text) {
+    const char *number = text ? text + strcspn(text, "0123456789") : "";
+    size_t length = strspn(number, "0123456789.");
+    if (length == 0 || number[length] != '%')
+        return false;
+    for (const char *at = answer; at && *at; at++)
+        if (strncmp(at, number, length + 1) == 0 &&
+            (at == answer || !strchr("0123456789.", at[-1])))
+            return true;
+    return false;
+}
+
+static bool is_quoted(const struct lab_doc_table *table, int row, const char *answer) {
+    for (int i = 0; i < table->column_count; i++)
+        if (table->columns[i].title &&
+            quotes(answer, table->cells[(ptrdiff_t)row * table->column_count + i].text))
+            return true;
+    return false;
+}
+
+/* The first rows, and those that the answer quotes instead of the last of them; on a card, where
+ * few have room, those without a comparison yield. */
+static void cut_rows(struct lab_doc_table *table, int most, bool card, const char *answer,
+                     struct lab_arena *arena) {
+    size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
-    for (int r = 0; r < table->row_count && kept < (size_t)most; r++)
-        if (!card || is_compared(table, r))
-            memcpy(&cells[width * kept++], &table->cells[(size_t)r * width], width * sizeof *cells);
+    int shown = 0, quoted = 0, kept = 0;
+    for (int r = 0; r < table->row_count; r++) {
+        bool fits = !card || is_compared(table, r);
+        quoted += fits && shown >= most && is_quoted(table, r, answer);
+        shown += fits;
+    }
+    quoted = quoted < most / 2 ? quoted : most / 2;
+    for (int r = 0; r < table->row_count && kept < most; r++)
+        if ((!card || is_compared(table, r)) &&
+            (kept < most - quoted || is_quoted(table, r, answer)))
+            memcpy(&cells[width * (size_t)kept++], &table->cells[(size_t)r * width],
+                   width * sizeof *cells);
     table->cells = cells;
-    table->row_count = (int)kept;
+    table->row_count = kept;
 }
 
 const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
@@ -187,7 +223,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     shorten_cells(table, arena);
     table->row_total = table->row_count;
     if (table->row_count > rows)
-        cut_rows(table, rows, cards, arena);
+        cut_rows(table, rows, cards, analysis->result->answer, arena);
     int left = table->row_total - table->row_count;
     table->more = left > 0
                       ? lab_arena_printf(arena, "… %d more row%s: gpulab analyze %s.", left,

@@ -190,6 +190,38 @@ LAB_TEST(long_titles_leave_room_for_values) {
     assert_null(strstr(g->text.text, name));
 }
 
+/* Given more rows than the first screen has, then those whose change the answer quotes are among
+ * them. */
+LAB_TEST(rows_that_the_answer_quotes_are_shown) {
+    struct given *g = *state;
+    enum { ROWS = 12 };
+    struct lab_doc_column own[] = {{.key = "model", .title = "Model"},
+                                   {.key = "change", .title = "Change"}};
+    struct lab_doc_cell cells[2 * ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        cells[2 * i] = lab_cell_text(lab_arena_printf(&g->study.arena, "model-%c", 'a' + i));
+        cells[2 * i + 1] =
+            lab_cell_text(lab_arena_printf(&g->study.arena, "-%d7.7%% [-%d7.9, -%d7.5]", i, i, i));
+    }
+    struct lab_doc_table table = {.key = "models",
+                                  .title = "Models",
+                                  .columns = own,
+                                  .column_count = 2,
+                                  .cells = cells,
+                                  .row_count = ROWS};
+    struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
+    g->result.parts = &part;
+    g->result.part_count = 1;
+    g->result.by_point = "Mean over runs.";
+    g->result.column_count = 0;
+    g->result.answer = "Doubling the depth: 17.7% lower, up to 117.7% (5 runs each).";
+    write_page(g, "html");
+    const char *end = strstr(g->text.text, ">Evidence<"), *last = strstr(g->text.text, "model-l");
+    assert_true(end && last && last < end);
+    assert_true(strstr(g->text.text, "model-e") < end);
+    assert_true(strstr(g->text.text, "model-g") > end);
+}
+
 /* Given a map of ten GPUs and four NUMA nodes, then the first screen has the two panels of a row. */
 LAB_TEST(tall_maps_have_one_row_on_the_first_screen) {
     struct given *g = *state;
@@ -235,7 +267,7 @@ LAB_TEST(rates_are_on_the_first_screen) {
     write_page(g, "html");
     assert_contains(g->text.text, "Nothing to change. All values:");
     const char *rates = strstr(g->text.text, "1002 to 1015");
-    assert_true(rates && rates < strstr(g->text.text, "Evidence</h2>"));
+    assert_true(rates && rates < strstr(g->text.text, ">Evidence<"));
     assert_int_equal(count_in_page(g, "Best node</th>"), 0);
     g->claims[0].kind = "recommend.device";
     g->claims[0].subject = "GPU 1";
