@@ -119,8 +119,8 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
     double drift = drift_of(m);
     if (drift != 0) {
         lab_str_printf(out,
-                       "iterations became %.1f%% %s from the first half of the measurement to the "
-                       "second: clocks, temperature or memory still change; warm up longer",
+                       "iterations became %.1f%% %s from the first half to the second: clocks, "
+                       "temperature or memory still change; warm up longer",
                        100 * fabs(drift), drift > 0 ? "longer" : "shorter");
         return;
     }

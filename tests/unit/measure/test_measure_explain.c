@@ -145,8 +145,8 @@ LAB_TEST(no_steady_state) {
     for (int i = 60; i < 120; i++)
         records[i].end_ns += 1000000;
     assert_explained(m, LAB_WARN_NOT_STEADY,
-                     "iterations became 10.0% longer from the first half of the measurement to "
-                     "the second: clocks, temperature or memory still change; warm up longer");
+                     "iterations became 10.0% longer from the first half to the second: clocks, "
+                     "temperature or memory still change; warm up longer");
 }
 
 LAB_TEST(not_precise) {
