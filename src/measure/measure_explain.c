@@ -10,9 +10,10 @@
 #define OUTLIER_SHARE 0.01
 /* The most by which they can move the mean, share times length; half of the default precision. */
 #define OUTLIER_EFFECT 0.005
-/* Where the rest is very even, outliers are near it; within so much of the median they are no
- * news. */
-#define OUTLIER_DISTANCE 0.2
+/* Where the rest is very even, or few, outliers are near it; within so many times the median they
+ * are no news. Of groups, a clock that steps down is one. */
+#define OUTLIER_DISTANCE 1.5
+#define GROUP_DISTANCE   1.2
 /* So many of them are no outliers but a second kind of iteration; one or two are never a kind. */
 #define OUTLIER_SHARE_MOST 0.1
 #define GROUP_LEAST        3
@@ -43,13 +44,17 @@ static bool is_short(const struct lab_summary *s) {
     return s->median < SHORT_S;
 }
 
+static bool has_groups(const struct lab_summary *s) {
+    return severe_share(s) > OUTLIER_SHARE_MOST && severe(s) >= GROUP_LEAST;
+}
+
 static bool has_outliers(const struct lab_summary *s) {
-    double above = s->outliers.high_severe > 0 ? s->max / s->median - 1 : 0;
-    double below = s->outliers.low_severe > 0 ? 1 - s->min / s->median : 0;
+    double above = s->outliers.high_severe > 0 ? s->max / s->median : 1,
+           below = s->outliers.low_severe > 0 ? s->min / s->median : 1,
+           least = has_groups(s) ? GROUP_DISTANCE : OUTLIER_DISTANCE;
     /* of iterations as short as the clock's steps, any are outliers */
-    double distance = fmax(above, below);
-    return severe_share(s) >= OUTLIER_SHARE && distance > OUTLIER_DISTANCE &&
-           severe_share(s) * distance > OUTLIER_EFFECT && !is_short(s);
+    return severe_share(s) >= OUTLIER_SHARE && (above > least || below < 1 / least) &&
+           severe_share(s) * fmax(above - 1, 1 - below) > OUTLIER_EFFECT && !is_short(s);
 }
 
 static bool is_loaded(const struct lab_conditions *c) {
@@ -90,11 +95,11 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
-    bool groups = severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST;
     lab_str_add(out, m->simulated ? " (simulated noise)"
-                     : groups ? ": times fall into groups; clocks, placement or a neighbour switch "
-                                "between them"
-                              : ": something else ran; try again on a quiet machine");
+                     : has_groups(s)
+                         ? ": times fall into groups; clocks, placement or a neighbour switch "
+                           "between them"
+                         : ": something else ran; try again on a quiet machine");
 }
 
 static void explain_slow_first(const struct lab_measurement *m, struct lab_str *out) {

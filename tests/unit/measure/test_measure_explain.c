@@ -110,6 +110,21 @@ LAB_TEST(outliers_that_do_not_matter) {
     assert_int_equal(lab_measure_warn(&m), LAB_WARN_SHORT);
 }
 
+/* Of five times one is soon far from the others by Tukey's fences, and nobody would call it slow. */
+LAB_TEST(one_that_is_hardly_longer_is_no_news) {
+    struct lab_measurement m = quiet();
+    m.latency.n = 5;
+    m.latency.outliers.high_severe = 1;
+    m.latency.max = 1.4 * m.latency.median;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m.latency.max = 1.6 * m.latency.median;
+    assert_int_equal(lab_measure_warn(&m), LAB_WARN_OUTLIERS);
+    m = quiet(); /* a clock that steps between two speeds */
+    m.latency.outliers.high_severe = 30;
+    m.latency.max = 1.25 * m.latency.median;
+    assert_int_equal(lab_measure_warn(&m), LAB_WARN_OUTLIERS);
+}
+
 LAB_TEST(a_slow_first_iteration) {
     struct lab_measurement m = quiet();
     m.first_s = 1.25;
