@@ -49,11 +49,12 @@ while [ "$count" -lt "$kills" ]; do
 done
 TRACKIO_DIR=$work/trackio2
 
-# more points than are sent: that is said at the study's end
+# more points than are sent: that is said at the study's end, unless a busy machine is still sending then
 run run test_matrix device=cpu:0 'experiment.matrix={}' --no-report -q output_dir=many tracker=tensorboard \
     'experiment.command="seq -f loss:%g 60000"'
 expect_status 0
-expect_err "tensorboard: [0-9]* points sent as [0-9]*: the least and the largest of each stretch"
+grep -q 'still sending to tensorboard' err ||
+    expect_err "tensorboard: [0-9]* points sent as [0-9]*: the least and the largest of each stretch"
 
 # GPUs of the run alone, under each tracker's own names, and a study of 0.1.0
 run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q
