@@ -129,8 +129,8 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
 #define DOUBLINGS_NAMED 3
 
 /* "Doubling the depth at width 512 lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12
- * (95% CI: ±0.4% or less, 5 runs each)." Of many, the least and the most. False = there aren't two that lower it
- * for certain. */
+ * (95% CI: ±0.4% or less, 5 runs each)." Of many, the least and the most. False = there aren't two
+ * that lower it for certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
                           const char *fixed, const char *where, struct lab_str *text) {
     int least = 0, most = 0, runs = INT32_MAX, runs_most = 0;
