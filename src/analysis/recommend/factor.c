@@ -482,9 +482,11 @@ static int best_batch(const struct lab_choices *placements, int best) {
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
         const char *level = item->levels[LAB_FACTOR_BATCH];
-        double over_all = gain_of(placements, -1, LAB_FACTOR_BATCH, level);
-        if (!same_else(item, chosen, LAB_FACTOR_BATCH) || over_all <= most ||
+        if (!same_else(item, chosen, LAB_FACTOR_BATCH) ||
             gain_of(placements, chosen->model, LAB_FACTOR_BATCH, level) != gain)
+            continue;
+        double over_all = gain_of(placements, -1, LAB_FACTOR_BATCH, level);
+        if (over_all <= most)
             continue;
         most = over_all;
         found = i;
