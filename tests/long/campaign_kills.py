@@ -44,7 +44,8 @@ def start(folder, output):
 
 def left(folder, output, out):
     """What a campaign left: states of phases, runs of each study, the claims that answer."""
-    places = list((folder / output / "campaign/kills").glob("*/*"))
+    # killed before its campaign.json was there, a campaign leaves an empty folder, and no word of it
+    places = [path.parent for path in (folder / output / "campaign/kills").glob("*/*/campaign.json")]
     if len(places) != 1:
         sys.exit(f"{len(places)} folders: {places}")
     runs = []
