@@ -249,8 +249,8 @@ const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct
     struct lab_span *spans = lab_arena_alloc(arena, room, sizeof *spans);
     for (size_t i = 0; i < room; i++)
         if (!pipeline || !begins_afresh(rank, i))
-            spans[count++] = (struct lab_span){
-                rank->apart ? items[i + 1].start_ns : items[i].end_ns, items[i + 1].end_ns};
+            spans[count++] = (struct lab_span){pipeline ? items[i].end_ns : items[i + 1].start_ns,
+                                               items[i + 1].end_ns};
     *ret_count = count;
     return spans;
 }

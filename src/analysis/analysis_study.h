@@ -70,10 +70,9 @@ enum lab_study_figure { LAB_STUDY_RATE, LAB_STUDY_TIME };
 /* --- iterations --- */
 
 /*
- * From the end of an iteration to the end of the next, in order: count − 1 of them, but for
- * iterations with which a pipeline began afresh, between stretches of a measurement: what they take
- * longer is the measurement's. Where iterations don't follow each other, each runs from its own
- * start.
+ * The iterations but the first, in order, each from its own start to its end. Those of a pipeline
+ * overlap: there from the end of the one before, and without those that began when the pipeline was
+ * empty. So what lies between the chunks of a measurement is part of none.
  */
 const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct lab_arena *arena,
                                        size_t *ret_count);

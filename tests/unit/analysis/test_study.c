@@ -136,15 +136,29 @@ LAB_TEST(test_where_a_pipeline_begins_afresh_is_no_interval) {
     assert_int_equal(count, COUNT - 3);
     for (size_t i = 0; i < count; i++)
         assert_true(fabs(intervals[i] - 1e-3) < 1e-12);
-    /* one after the other, each does */
-    for (int i = 1; i < COUNT; i++)
-        iterations[i].start_ns = iterations[i - 1].end_ns + 5000;
-    lab_study_intervals(&rank, &arena, &count);
-    assert_int_equal(count, COUNT - 1);
     lab_arena_release(&arena);
 }
 
-LAB_TEST(test_intervals_run_from_end_to_end) {
+/* One after the other, 1 ms each; a measurement pauses for 1 ms after each ten. */
+LAB_TEST(test_pauses_between_chunks_are_part_of_no_iteration) {
+    enum { COUNT = 40 };
+    struct lab_iteration iterations[COUNT] = {{0}};
+    for (int i = 0; i < COUNT; i++) {
+        iterations[i].start_ns = (int64_t)(i + i / 10) * 1000000;
+        iterations[i].end_ns = iterations[i].start_ns + 1000000;
+    }
+    struct lab_study_rank rank = {.iterations = iterations, .iteration_count = COUNT};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    size_t count;
+    const double *intervals = lab_study_intervals(&rank, &arena, &count);
+    assert_int_equal(count, COUNT - 1);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabs(intervals[i] - 1e-3) < 1e-12);
+    lab_arena_release(&arena);
+}
+
+LAB_TEST(test_an_interval_is_an_iteration) {
     struct given_study given;
     size_t count;
     given_begin(&given, "stability");
