@@ -125,7 +125,7 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
     if (drift != 0) {
         lab_str_printf(out,
                        "iterations became %.1f%% %s from the first half to the second: clocks, "
-                       "temperature or memory still change; warm up longer",
+                       "temperature, memory or another load changed; warm up longer",
                        100 * fabs(drift), drift > 0 ? "longer" : "shorter");
         return;
     }

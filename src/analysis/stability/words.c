@@ -108,22 +108,39 @@ static void add_devices(const struct stability *made, struct lab_str *text) {
                        lab_words_devices(names, count, made->arena), made->device_count);
 }
 
+static double bound_of(const struct lab_claim *drift) {
+    return isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high);
+}
+
 /* What the mean may hide: the largest drift of a point, or how large one could be unnoticed. */
 static void add_worst(const struct stability *made, struct lab_str *text) {
-    const struct stability_row *worst = NULL;
+    const struct stability_row *worst = NULL, *widest = NULL;
     double most = 0;
+    int bounded = 0;
     for (int i = 0; i < made->row_count; i++) {
-        const struct lab_claim *drift = &made->rows[i].drift;
-        bool yes = drift->verdict == LAB_CLAIM_YES;
-        if (yes && (!worst || fabs(drift->effect) > fabs(worst->drift.effect)))
-            worst = &made->rows[i];
-        most = fmax(most, isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high));
+        const struct stability_row *row = &made->rows[i];
+        if (row->drift.verdict == LAB_CLAIM_YES) {
+            if (!worst || fabs(row->drift.effect) > fabs(worst->drift.effect))
+                worst = row;
+        } else if (row->drift.verdict == LAB_CLAIM_NO) {
+            most = fmax(most, bound_of(&row->drift));
+            bounded++;
+        } else if (!widest || bound_of(&row->drift) > bound_of(&widest->drift)) {
+            widest = row;
+        }
     }
+    bool open = widest && isfinite(bound_of(&widest->drift));
     if (worst)
         lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
-    else if (made->row_count > 1 && isfinite(most))
+    else if (made->row_count > 1 && bounded == made->row_count)
         lab_str_printf(text, " Each point alone: no drift larger than %.1f%%.",
                        lab_words_bound_percent(most));
+    else if (bounded > 0 && open)
+        lab_str_printf(text,
+                       " %d of %d points alone: no drift larger than %.1f%%. The others are "
+                       "inconclusive, at most %s (%s).",
+                       bounded, made->row_count, lab_words_bound_percent(most),
+                       lab_claim_effect(&widest->drift, made->arena), widest->name);
 }
 
 /* "Longest iteration of all runs: 1.54× its run's median (GPU 2, …); p99 at most 1.05×." */

@@ -161,7 +161,7 @@ LAB_TEST(no_steady_state) {
         records[i].end_ns += 1000000;
     assert_explained(m, LAB_WARN_NOT_STEADY,
                      "iterations became 10.0% longer from the first half to the second: clocks, "
-                     "temperature or memory still change; warm up longer");
+                     "temperature, memory or another load changed; warm up longer");
 }
 
 LAB_TEST(not_precise) {
