@@ -265,6 +265,8 @@ const char *lab_claim_within(const char *name, struct lab_arena *arena) {
 }
 
 int lab_claim_runs(const struct lab_claim *claim) {
+    if (claim->n == 2 && claim->needed > 0) /* two runs hardly show what more would detect */
+        return LAB_CLAIM_RUNS_LEAST;
     bool likely = claim->low > 0 || claim->high < 0;
     if ((claim->needed <= LAB_CLAIM_RUNS_MOST && !likely) || claim->decisive <= 0 ||
         claim->decisive > LAB_CLAIM_RUNS_MOST)

@@ -107,7 +107,8 @@ void lab_claim_withhold(struct lab_claim *claim, const char *reason);
 const char *lab_claim_within(const char *name, struct lab_arena *arena);
 
 /* Runs per point for a verdict: what detects LAB_CLAIM_DETECT; an effect as large as this one where
- * nobody runs that many, or its interval excludes 0. 0 = unknown. */
+ * nobody runs that many, or its interval excludes 0; LAB_CLAIM_RUNS_LEAST behind two runs. 0 =
+ * unknown. */
 int lab_claim_runs(const struct lab_claim *claim);
 /* What an inconclusive claim needs: "9 runs per point detect 2% (80% power)", "… an effect this
  * large …", "2 runs hardly show the spread: run 5 per point", "too noisy here: …"; its

@@ -84,6 +84,7 @@ LAB_TEST(more_runs_are_asked_for_where_they_decide) {
         {0.2, 2040, 12, 12, 12, ""}, /* one of many */
         {0.2, 2040, 51, 3, 2040, "too noisy here: quiet the machine"},
         {0.2, 0, 0, 1, 0, ""},
+        {0.2, 39, 0, 2, 5, "2 runs hardly show the spread: run 5 per point"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_claim claim = given(-0.3, -0.7, cases[i].high, 0.4, cases[i].n);

@@ -165,9 +165,9 @@ LAB_TEST(what_is_open_is_run_often_enough) {
         int n, needed, decisive;
         const char *text, *repeat;
     } cases[] = {
-        {2, 30, 3, "Inconclusive. 2 runs hardly show the spread: run 30 per point", "repeat=30"},
-        {2, 2040, 3, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
-        {2, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 5",
+        {2, 30, 3, "Inconclusive. 2 runs hardly show the spread: run 5 per point", "repeat=5"},
+        {2, 2040, 60, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
+        {3, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 5",
          "repeat=5"},
         {8, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 16",
          "repeat=16"},
