@@ -20,6 +20,7 @@
 #define CONSTANT       1e-9 /* share of the values: a smaller range is rounding */
 #define ZERO_AT        0.03 /* of a logarithmic axis: where 0 stands */
 #define ZERO_ROOM      0.12
+#define FARTHEST       10  /* times the largest value that intervals may reach beyond */
 #define USUAL_WIDTHS   1.5 /* of the median interval: wider ones are cut at the area's edge */
 
 /* --- range --- */
@@ -92,6 +93,9 @@ static struct range whiskers_most(const struct lab_chart_panel *const *panels, i
         }
     LAB_SORT_NUMBERS(widths, n);
     double beyond = fmax(2 * (values.high - values.low), n > 0 ? USUAL_WIDTHS * widths[n / 2] : 0);
+    double scale = FARTHEST * fmax(fabs(values.low), fabs(values.high));
+    if (n > 0) /* where half of them are as wide, the narrowest one decides */
+        beyond = fmin(beyond, fmax(scale, USUAL_WIDTHS * widths[0]));
     if (values.low > 0)
         beyond = fmin(beyond, values.high);
     return (struct range){.low = values.low - beyond, .high = values.high + beyond};
