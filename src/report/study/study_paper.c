@@ -10,9 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#define DIGITS      4 /* of a rate: one more than is sure, so that intervals show */
-#define NAMES_SHOWN 3 /* runs named for one note */
-#define NOTES_SHOWN 4 /* of a kind */
+#define DIGITS      4  /* of a rate: one more than is sure, so that intervals show */
+#define FARTHEST    10 /* ends of an interval over runs, of which one is so many times the other */
+#define NAMES_SHOWN 3  /* runs named for one note */
+#define NOTES_SHOWN 4  /* of a kind */
 #define ROWS_SHOWN  40
 
 static void begin(struct lab_doc *doc, const struct study_digest *digest, const char *title) {
@@ -45,6 +46,10 @@ static bool shows_latency(const struct study_digest *digest) {
 static void add_interval(const struct study_row *row, struct lab_str *out) {
     if (isnan(row->low) || isnan(row->high)) {
         lab_str_add(out, "–");
+        return;
+    }
+    if (row->rate_count > 1 && row->high > FARTHEST * row->low) {
+        lab_str_printf(out, "wider than %d×", FARTHEST);
         return;
     }
     bool time = strcmp(row->unit, STUDY_TIME) == 0;
