@@ -243,7 +243,7 @@ static const char *model_key(const struct lab_study_run *run, struct lab_arena *
 /* The shortest that would throttle, where nothing has: of each device the heaviest model, from the
  * local NUMA node, with as many runs as a verdict on its drift needs. */
 void stability_test_longer(struct lab_analysis_result *result, const struct stability *made) {
-    if (made->known == 0 || !(made->longest_s < HEATED * HEATED_S) ||
+    if (made->count == 0 || !(made->longest_s < HEATED * HEATED_S) ||
         made->throttling.verdict == LAB_CLAIM_YES)
         return;
     struct lab_claim longer =
