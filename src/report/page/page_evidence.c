@@ -117,9 +117,9 @@ static bool is_quoted(const struct lab_doc_table *table, int row, const char *an
     return answer && name && *name && strstr(answer, name);
 }
 
-/* The first rows, and those that the answer names instead of the last of them. */
-static void cut_rows(struct lab_doc_table *table, int most, const char *answer,
-                     struct lab_arena *arena) {
+/* The first rows, and those that the answer names instead of the last of them: how many. */
+static int cut_rows(struct lab_doc_table *table, int most, const char *answer,
+                    struct lab_arena *arena) {
     size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells = lab_arena_alloc(arena, width * (size_t)most + 1, sizeof *cells);
     int quoted = 0, kept = 0;
@@ -132,6 +132,7 @@ static void cut_rows(struct lab_doc_table *table, int most, const char *answer,
                    width * sizeof *cells);
     table->cells = cells;
     table->row_count = table->row_total = kept;
+    return quoted;
 }
 
 /* Not all rows of a long one; where the others are is said. */
@@ -140,12 +141,12 @@ static void add_table(const struct page_build *build, const struct lab_doc_table
     struct lab_arena *arena = lab_doc_arena(build->doc);
     struct lab_doc_table *cut = lab_arena_copy(arena, table, 1, sizeof *table);
     cut->key = NULL;
-    if (table->row_count > most + ROWS_SPARED)
-        cut_rows(cut, most, answer, arena);
+    int quoted = table->row_count > most + ROWS_SPARED ? cut_rows(cut, most, answer, arena) : 0;
     int left = table->row_count - cut->row_count;
     lab_doc_table(build->doc, cut);
     if (left > 0)
-        lab_doc_marked(build->doc, LAB_DOC_FAINT, "%d more row%s: [%s](%s)", left,
+        lab_doc_marked(build->doc, LAB_DOC_FAINT, "%s%d more row%s: [%s](%s)",
+                       quoted ? "The first rows, then those that the answer names. " : "", left,
                        study_plural(left), file, file);
 }
 

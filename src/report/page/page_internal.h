@@ -161,12 +161,11 @@ bool page_tells(const struct lab_page_analysis *analysis);
 const struct lab_analysis_result *page_leading(const struct lab_page *page);
 /* The analysis whose first table shows each point or setting; NULL = rates do. */
 const struct lab_page_analysis *page_by_point(const struct lab_page *page);
-/* That table, with so many columns and rows at most; NULL = there is none. */
-/* What stands below it. */
-const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
-                                struct lab_arena *arena);
+/* That table, with so many columns and rows at most, and what stands below it; NULL = there is
+ * none. `columns_most`: INT32_MAX on a terminal, where the table itself says what is left out. */
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
-                                    int columns, int rows, struct lab_arena *arena);
+                                    int columns_most, int rows, struct lab_arena *arena,
+                                    const char **ret_words);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */

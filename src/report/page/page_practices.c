@@ -43,8 +43,10 @@ static bool has_program(const struct page_action *action) {
  * settings give. */
 static void add_rates(const struct page_build *build) {
     bool compared = false;
-    const struct lab_doc_table *overview = page_overview(
-        build->page, build->names, OVERVIEW_COLUMNS, OVERVIEW_ROWS, lab_doc_arena(build->doc));
+    const char *words = NULL;
+    const struct lab_doc_table *overview =
+        page_overview(build->page, build->names, OVERVIEW_COLUMNS, OVERVIEW_ROWS,
+                      lab_doc_arena(build->doc), &words);
     for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;
     if (!build->digest || compared || (!overview && build->digest->row_count > POINTS_SHOWN))
@@ -52,8 +54,7 @@ static void add_rates(const struct page_build *build) {
     lab_doc_only(build->doc, LAB_DOC_SCREEN);
     if (overview) {
         lab_doc_table(build->doc, overview);
-        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s",
-                     page_overview_words(build->page, overview, lab_doc_arena(build->doc)));
+        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s", words);
     } else {
         study_add_points(build->doc, build->digest, POINTS_SHOWN, NULL);
     }

@@ -139,8 +139,11 @@ static bool is_compared(const struct lab_doc_table *table, int row) {
     return cell->text ? !lab_str_equal(cell->text, "–") : !isnan(cell->value);
 }
 
-/* Whether the answer has a change by its number: "47.7%" of "-47.7% [-47.9, -47.5]". */
+/* Whether the answer has a change by its number: "47.7%" of "-47.7% [-47.9, -47.5]". A bound, of
+ * which many rows have the same, is no change. */
 static bool quotes(const char *answer, const char *text) {
+    if (text && (lab_str_starts(text, "within") || lab_str_starts(text, "±")))
+        return false;
     const char *number = text ? text + strcspn(text, "0123456789") : "";
     size_t length = strspn(number, "0123456789.");
     if (length == 0 || number[length] != '%')
@@ -161,43 +164,56 @@ static bool is_quoted(const struct lab_doc_table *table, int row, const char *an
 }
 
 /* The first rows, and those that the answer quotes instead of the last of them; on a card, where
- * few have room, those without a comparison yield. */
-static void cut_rows(struct lab_doc_table *table, int most, bool card, const char *answer,
-                     struct lab_arena *arena) {
+ * few have room, those without a comparison yield. Returns which rows these are, in words. */
+static const char *cut_rows(struct lab_doc_table *table, int most, bool card, const char *answer,
+                            struct lab_arena *arena) {
     size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
-    int shown = 0, quoted = 0, kept = 0;
-    for (int r = 0; r < table->row_count; r++) {
+    int total = table->row_count, shown = 0, quoted = 0, kept = 0;
+    for (int r = 0; r < total; r++) {
         bool fits = !card || is_compared(table, r);
         quoted += fits && shown >= most && is_quoted(table, r, answer);
         shown += fits;
     }
     quoted = quoted < most / 2 ? quoted : most / 2;
-    for (int r = 0; r < table->row_count && kept < most; r++)
+    for (int r = 0; r < total && kept < most; r++)
         if ((!card || is_compared(table, r)) &&
             (kept < most - quoted || is_quoted(table, r, answer)))
             memcpy(&cells[width * (size_t)kept++], &table->cells[(size_t)r * width],
                    width * sizeof *cells);
     table->cells = cells;
     table->row_count = kept;
+    const char *of = shown < total ? " with a comparison" : "";
+    if (quoted)
+        return lab_arena_printf(arena,
+                                "%d of %d rows%s: the first, then those that the answer quotes.",
+                                kept, shown, of);
+    return lab_arena_printf(arena, kept < shown ? "First %d of %d rows%s." : "%d of %d rows%s.",
+                            kept, kept < shown ? shown : total, of);
 }
 
-const char *page_overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
-                                struct lab_arena *arena) {
+/* What stands below it, after which rows these are. */
+static const char *overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
+                                  const char *rows, struct lab_arena *arena) {
     const struct lab_analysis_result *result = page_by_point(page)->result;
     bool open = false, corrected = false;
     for (int i = 0; i < overview->row_count * overview->column_count; i++)
         open |= overview->cells[i].text && lab_str_ends(overview->cells[i].text, "]?");
     for (int i = 0; i < result->claim_count; i++)
         corrected |= lab_claim_is_corrected(&result->claims[i]);
-    return !open ? result->by_point
-                 : lab_arena_printf(arena, "%s ?: inconclusive%s.", result->by_point,
-                                    corrected ? ", corrected for all comparisons" : "");
+    LAB_AUTO(str, words);
+    lab_str_printf(&words, "%s%s%s", rows, *rows ? " " : "", result->by_point);
+    if (open)
+        lab_str_printf(&words, " ?: inconclusive%s.",
+                       corrected ? ", corrected for all comparisons" : "");
+    return lab_arena_strdup(arena, words.text);
 }
 
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
-                                    int columns, int rows, struct lab_arena *arena) {
+                                    int columns_most, int rows, struct lab_arena *arena,
+                                    const char **ret_words) {
+    int columns = columns_most;
     const struct lab_page_analysis *analysis = page ? page_by_point(page) : NULL;
     const struct lab_doc_table *whole =
         analysis ? page_merged(analysis->result, 0, names, arena) : NULL;
@@ -221,13 +237,18 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->untitled = true;
     table->folds = false;
     shorten_cells(table, arena);
+    const char *which = "", *name = analysis->name;
     table->row_total = table->row_count;
     if (table->row_count > rows)
-        cut_rows(table, rows, cards, analysis->result->answer, arena);
+        which = cut_rows(table, rows, cards, analysis->result->answer, arena);
     int left = table->row_total - table->row_count;
-    table->more = left > 0
-                      ? lab_arena_printf(arena, "… %d more row%s: gpulab analyze %s.", left,
-                                         study_plural(left), analysis->name)
-                      : lab_arena_printf(arena, "More columns: gpulab analyze %s.", analysis->name);
+    if (left == 0)
+        table->more = lab_arena_printf(arena, "More columns: gpulab analyze %s.", name);
+    else if (lab_str_starts(which, "First"))
+        table->more = lab_arena_printf(arena, "… %d more row%s: gpulab analyze %s.", left,
+                                       study_plural(left), name);
+    else
+        table->more = lab_arena_printf(arena, "%s All: gpulab analyze %s.", which, name);
+    *ret_words = overview_words(page, table, columns_most < INT32_MAX ? which : "", arena);
     return table;
 }

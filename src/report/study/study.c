@@ -365,14 +365,14 @@ static int rows_most(const struct end *end, const char *verdict) {
 /* Values of runs follow: behind a table of settings only where they are few. */
 static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     const struct lab_study_info *study = end->digest.study;
+    const char *words = NULL;
     const struct lab_doc_table *overview =
         page_overview(end->page, page_names_make(&end->digest, lab_doc_arena(doc)), INT32_MAX, rows,
-                      lab_doc_arena(doc));
+                      lab_doc_arena(doc), &words);
     if (overview) {
         lab_doc_gap(doc);
         lab_doc_table(doc, overview);
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s",
-                     page_overview_words(end->page, overview, lab_doc_arena(doc)));
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", words);
     } else {
         study_add_table(doc, &end->digest, &end->claims,
                         (struct study_room){.rows = rows,

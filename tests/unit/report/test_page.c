@@ -190,36 +190,66 @@ LAB_TEST(long_titles_leave_room_for_values) {
     assert_null(strstr(g->text.text, name));
 }
 
+static struct lab_doc_table given_models(struct given *g, struct lab_analysis_part *part,
+                                         struct lab_doc_cell *cells, int rows) {
+    static const struct lab_doc_column own[] = {{.key = "model", .title = "Model"},
+                                                {.key = "change", .title = "Change"}};
+    struct lab_doc_table table = {.key = "models",
+                                  .title = "Models",
+                                  .columns = own,
+                                  .column_count = 2,
+                                  .cells = cells,
+                                  .row_count = rows};
+    *part = (struct lab_analysis_part){.name = "all", .table_count = 1};
+    g->result.parts = part;
+    g->result.part_count = 1;
+    g->result.by_point = "Mean over runs.";
+    g->result.column_count = 0;
+    return table;
+}
+
 /* Given more rows than the first screen has, then those whose change the answer quotes are among
- * them. */
+ * them, and it says that this is a selection. */
 LAB_TEST(rows_that_the_answer_quotes_are_shown) {
     struct given *g = *state;
     enum { ROWS = 12 };
-    struct lab_doc_column own[] = {{.key = "model", .title = "Model"},
-                                   {.key = "change", .title = "Change"}};
     struct lab_doc_cell cells[2 * ROWS];
     for (int i = 0; i < ROWS; i++) {
         cells[2 * i] = lab_cell_text(lab_arena_printf(&g->study.arena, "model-%c", 'a' + i));
         cells[2 * i + 1] =
             lab_cell_text(lab_arena_printf(&g->study.arena, "-%d7.7%% [-%d7.9, -%d7.5]", i, i, i));
     }
-    struct lab_doc_table table = {.key = "models",
-                                  .title = "Models",
-                                  .columns = own,
-                                  .column_count = 2,
-                                  .cells = cells,
-                                  .row_count = ROWS};
-    struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
-    g->result.parts = &part;
-    g->result.part_count = 1;
-    g->result.by_point = "Mean over runs.";
-    g->result.column_count = 0;
+    struct lab_analysis_part part;
+    struct lab_doc_table table = given_models(g, &part, cells, ROWS);
+    part.tables = &table;
     g->result.answer = "Doubling the depth: 17.7% lower, up to 117.7% (5 runs each).";
     write_page(g, "html");
     const char *end = strstr(g->text.text, ">Evidence<"), *last = strstr(g->text.text, "model-l");
     assert_true(end && last && last < end);
     assert_true(strstr(g->text.text, "model-e") < end);
     assert_true(strstr(g->text.text, "model-g") > end);
+    assert_contains(g->text.text,
+                    "6 of 12 rows: the first, then those that the answer quotes. Mean over runs.");
+}
+
+/* Given a bound in the answer that other rows have, too, then the first rows are shown. */
+LAB_TEST(a_bound_of_the_answer_selects_no_rows) {
+    struct given *g = *state;
+    enum { ROWS = 12 };
+    struct lab_doc_cell cells[2 * ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        cells[2 * i] = lab_cell_text(lab_arena_printf(&g->study.arena, "model-%c", 'a' + i));
+        cells[2 * i + 1] = lab_cell_text(i < 6 ? "within ±1.0%" : "within ±0.2%");
+    }
+    struct lab_analysis_part part;
+    struct lab_doc_table table = given_models(g, &part, cells, ROWS);
+    part.tables = &table;
+    g->result.answer = "No drift larger than 0.2%.";
+    write_page(g, "html");
+    const char *end = strstr(g->text.text, ">Evidence<");
+    assert_true(end && strstr(g->text.text, "model-f") < end);
+    assert_true(strstr(g->text.text, "model-g") > end);
+    assert_contains(g->text.text, "First 6 of 12 rows. Mean over runs.");
 }
 
 /* Given a map of ten GPUs and four NUMA nodes, then the first screen has the two panels of a row. */
