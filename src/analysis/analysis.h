@@ -55,7 +55,8 @@ struct lab_analysis_result {
     const char *command;     /* a line to paste that follows from its claims; NULL = none does */
     const char *action;      /* what to do, or what that line does; without full stop. NULL = the
                                 answer says it */
-    bool minor;              /* that comes after what else is advised */
+    const char *const *others; /* further things to do, a sentence each; NULL-terminated, or NULL */
+    bool minor;                /* that comes after what else is advised */
     struct lab_claim *exceptions; /* of models for which another batch beats the one advised */
     int exception_count;
     /* what claims about a batch size come to on the placements that are advised: for sentences, the

@@ -124,25 +124,43 @@ static const char *make_command(const struct contention *made) {
                             list.text);
 }
 
-/* Where no kernel is slowed; a job that copies may be. */
+/* Where no kernel is slowed. */
 static const char *free_to_run(const struct contention *made, const struct contention_phase *main) {
+    return lab_arena_printf(made->arena, "Run %s: no kernel is slowed",
+                            strstr(main->title, " at once") ? main->title
+                                                            : "devices at the same time");
+}
+
+/* A job that copies may be slowed where no kernel is; NULL = nothing shows that. */
+static const char *where_to_copy(const struct contention *made,
+                                 const struct contention_phase *main) {
     const struct contention_resource *pcie = contention_pcie_fall(main);
+    if (!pcie)
+        return NULL;
+    struct contention_bridges bridges = contention_bridges_find(made, pcie);
+    if (!bridges.shared)
+        return lab_arena_printf(made->arena,
+                                "Put jobs that copy much on GPUs without a common PCIe bridge: %s",
+                                contention_fall_words(made, pcie, false));
     const char *text = lab_arena_printf(
-        made->arena, "Run %s: no kernel is slowed",
-        strstr(main->title, " at once") ? main->title : "devices at the same time");
-    struct contention_bridges bridges = {NULL};
-    if (pcie)
-        bridges = contention_bridges_find(made, pcie);
-    if (bridges.shared)
-        return lab_arena_printf(
-            made->arena, "%s. Jobs that copy much: one for each PCIe bridge%s%s%s. %s", text,
-            bridges.one_each ? ", such as " : "", bridges.one_each ? bridges.one_each : "",
-            bridges.left_out, contention_bridges_words(made, pcie, &bridges));
-    return pcie ? lab_arena_printf(made->arena,
-                                   "%s. Put jobs that copy much on GPUs without a common PCIe "
-                                   "bridge: %s",
-                                   text, contention_fall_words(made, pcie, false))
-                : text;
+        made->arena, "Put one copying job on each PCIe bridge: %s lower bandwidth where shared",
+        bridges.range);
+    return bridges.one_each ? lab_arena_printf(made->arena, "%s. For example, on %s%s", text,
+                                               bridges.one_each, bridges.left_out)
+                            : text;
+}
+
+/* What copies ask for, besides what the kernels do. */
+static void add_others(struct lab_analysis_result *result, const struct contention *made) {
+    const char **others = NULL;
+    int count = 0;
+    for (int i = 0; i < made->slow.copy_count; i++)
+        LAB_ADD(others, count, made->arena) = made->slow.checks[i];
+    const char *copies = where_to_copy(made, &made->list[0]);
+    if (copies)
+        LAB_ADD(others, count, made->arena) = copies;
+    LAB_ADD(others, count, made->arena) = NULL;
+    result->others = others;
 }
 
 /* --- for scripts --- */
@@ -381,8 +399,7 @@ static int contention_run(const struct lab_analysis_input *input,
         if (made.list[p].kernel_count > 0)
             add_part(result, &made, &made.list[p]);
     if (made.count > 0) {
-        if (contention_pcie_fall(&made.list[0]))
-            made.slow = contention_slow_find(&made);
+        made.slow = contention_slow_find(&made);
         result->answer = contention_answer(&made);
         result->command = make_command(&made);
         result->finding = find(&made);
@@ -390,6 +407,7 @@ static int contention_run(const struct lab_analysis_input *input,
         if (main->slowdown.verdict == LAB_CLAIM_NO && count_at_once(&made.phases, main->name) > 1 &&
             result->finding == LAB_ANALYSIS_FINDS_NOTHING)
             result->action = free_to_run(&made, main);
+        add_others(result, &made);
         add_recoveries(result, &made);
         for (int i = 0; i < made.slow.copy_count; i++)
             lab_analysis_add_claim(result, &made.slow.copies[i], arena);

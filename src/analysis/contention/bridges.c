@@ -84,6 +84,34 @@ static struct lab_study_table baseline_of(const struct contention *made) {
     return table;
 }
 
+#define STEADY 1.1 /* of a link: the fastest run, compared with the slowest one */
+
+/* A narrow link is as slow in each run; what other traffic leaves differs between them. */
+static const char *check_words(const struct contention *made, const struct lab_peer *device,
+                               const struct lab_study_table *alone, int number) {
+    double low = INFINITY, high = 0;
+    for (int i = 0; i < alone->run_count; i++) {
+        const struct lab_study_run *run = &alone->runs[i];
+        if (!run->used || run->rank_count != 1 ||
+            !lab_str_equal(run->ranks[0].device, device->name))
+            continue;
+        double own = copies_of(run, &number);
+        low = own > 0 ? fmin(low, own) : low;
+        high = own > 0 ? fmax(high, own) : high;
+    }
+    struct lab_claim claim = device->claim;
+    const char *range = lab_arena_printf(made->arena, "%.1f to %.1f GB/s", 1e-9 * low, 1e-9 * high);
+    bool steady = high < STEADY * low;
+    claim.subject = lab_arena_printf(made->arena,
+                                     steady ? "Check PCIe width and generation of %s"
+                                            : "Find what else copies over the PCIe "
+                                              "path of %s",
+                                     device->title);
+    return lab_arena_printf(made->arena, "%s. %s: %s", lab_claim_sentence(&claim, made->arena),
+                            steady ? "Every run is slow" : "Runs differ, a narrow link's don't",
+                            range);
+}
+
 struct contention_slow contention_slow_find(const struct contention *made) {
     static const int number = CONTENTION_PCIE;
     struct contention_slow slow = {NULL};
@@ -93,9 +121,18 @@ struct contention_slow contention_slow_find(const struct contention *made) {
     struct lab_peers times = lab_peers_make(made->study, made->arena),
                      copies = lab_peers_make_of(&alone, "PCIe bandwidth", copies_of, &number,
                                                 made->arena);
-    for (int d = 0; d < times.device_count; d++)
+    double least = -LAB_CLAIM_WORTH;
+    for (int d = 0; d < times.device_count; d++) {
+        const struct lab_claim *claim = &times.devices[d].claim;
         if (lab_peer_effect(&times.devices[d]) <= -LAB_CLAIM_WORTH)
             add_slow(&slow, times.devices[d].title, made->arena);
+        if (claim->verdict != LAB_CLAIM_YES || !(claim->effect <= least))
+            continue;
+        least = claim->effect;
+        slow.as_time =
+            lab_arena_printf(made->arena, " %s: %.1f%% lower throughput is a %.1f%% longer time.",
+                             times.devices[d].title, -100 * least, 100 * (1 / (1 + least) - 1));
+    }
     for (int d = 0; d < copies.device_count; d++) {
         struct lab_claim claim = copies.devices[d].claim;
         if (claim.verdict != LAB_CLAIM_YES || claim.effect > -LAB_CLAIM_WORTH)
@@ -104,6 +141,9 @@ struct contention_slow contention_slow_find(const struct contention *made) {
         claim.kind = "contention.alone";
         claim.subject = lab_arena_printf(made->arena, "%s alone", copies.devices[d].title);
         claim.reference = "its peers";
+        int checks = slow.copy_count;
+        LAB_ADD(slow.checks, checks, made->arena) =
+            check_words(made, &copies.devices[d], &alone, number);
         LAB_ADD(slow.copies, slow.copy_count, made->arena) = claim;
     }
     return slow;

@@ -133,8 +133,9 @@ void contention_add_devices(struct lab_analysis_result *result, const struct con
         .intervals = "95% intervals over runs",
         .caption = lab_arena_printf(made->arena,
                                     "Time: mean of %d kernels, compared with the median "
-                                    "%s alone.",
-                                    made->list[0].kernel_count, phases->device),
+                                    "%s alone.%s",
+                                    made->list[0].kernel_count, phases->device,
+                                    made->slow.as_time ? made->slow.as_time : ""),
         .columns = 1,
         .simulated = phases->simulated};
     add_panel(&chart, &d, lab_axis("Change of time [%]"));

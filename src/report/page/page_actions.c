@@ -379,6 +379,11 @@ static void add_followed(struct making *making, bool leading, bool minor) {
             add(making, (struct page_action){.kind = PAGE_PASTE,
                                              .text = page_cut_words(result->action, making->arena),
                                              .command = result->command});
+        bool own = result && leading && tells && first && result->minor == minor;
+        for (int k = 0; own && result->others && result->others[k]; k++)
+            add(making,
+                (struct page_action){.kind = PAGE_PASTE,
+                                     .text = page_cut_words(result->others[k], making->arena)});
         first &= !tells;
     }
 }

@@ -16,7 +16,7 @@
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
-#define ALSO_MOST    2
+#define ALSO_MOST    3
 
 struct end {
     struct study_digest digest;

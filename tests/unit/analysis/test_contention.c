@@ -421,6 +421,12 @@ LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
     assert_says(result.answer, " GPU 1 alone: 20");
     assert_says(result.answer, "% lower PCIe bandwidth than its peers (95% CI [");
     assert_null(find_claim(&result, "contention.alone", "GPU 5")); /* its copies are as fast */
+    assert_says(result.others[0], "Check PCIe width and generation of GPU 1: 20");
+    assert_says(result.others[0], "]%, 5 runs each). Every run is slow: ");
+    assert_says(result.others[1], "Put one copying job on each PCIe bridge: 50");
+    assert_null(result.others[2]);
+    assert_says(result.charts[0].caption, " GPU 5: 5.");
+    assert_says(result.charts[0].caption, "% lower throughput is a 6.");
     struct lab_analysis_input input = {.studies = &given.table, .study_count = 1};
     struct contention made = contention_make(&input, &given.arena);
     made.slow = contention_slow_find(&made);
