@@ -32,28 +32,30 @@ static bool is_of(const struct lab_break_even *even, const char *model) {
                       (!even->where[length] || even->where[length] == ' '));
 }
 
-/* 1: the speed-up of so many devices rises from the smallest batch of a model to the largest, -1:
- * it falls, 0: neither for all of its models. */
-static int batch_trend(const struct lab_gangs *gangs, int devices, const char *model) {
-    int rises = 0, falls = 0;
+/* The mean speed-up of so many devices at a batch, over models that ran at both batches; NaN = none
+ * did. */
+static double mean_speedup(const struct lab_gangs *gangs, int devices, const char *model,
+                           double batch, double other) {
+    double logs = 0;
+    int count = 0;
     for (int i = 0; i < gangs->count; i++) {
-        const struct lab_gang *first = &gangs->items[i], *last = first;
-        bool least = first->devices == devices && (!model || lab_str_equal(first->model, model));
-        for (int k = 0; k < gangs->count && least; k++) {
-            const struct lab_gang *other = &gangs->items[k];
-            if (other->devices != devices || !lab_str_equal(other->model, first->model) ||
-                !lab_str_equal(other->gpus, first->gpus))
-                continue;
-            least = other->batch >= first->batch;
-            last = other->batch > last->batch ? other : last;
-        }
-        rises += least && last->claim.effect > first->claim.effect;
-        falls += least && last->claim.effect < first->claim.effect;
+        const struct lab_gang *gang = &gangs->items[i];
+        bool both = false;
+        for (int k = 0; k < gangs->count; k++)
+            both |= gangs->items[k].devices == devices && gangs->items[k].batch == other &&
+                    lab_str_equal(gangs->items[k].model, gang->model) &&
+                    lab_str_equal(gangs->items[k].gpus, gang->gpus);
+        if (!both || gang->devices != devices || gang->batch != batch ||
+            (model && !lab_str_equal(gang->model, model)) || !isfinite(gang->claim.effect))
+            continue;
+        logs += log1p(gang->claim.effect);
+        count++;
     }
-    return rises && !falls ? 1 : falls && !rises ? -1 : 0;
+    return count ? exp(logs / count) : (double)NAN;
 }
 
-/* "Break-even is not within batch 16 to 128: the speed-up rises with the batch." */
+/* "Break-even is not within batch 16 to 128: speed-up 0.096× at batch 16, 0.107× at batch 128."
+ * Whether a larger batch gets there isn't known, so values are all there is. */
 static const char *outside_words(const struct lab_gangs *gangs, int devices, const char *model,
                                  struct lab_arena *arena) {
     double from = INFINITY, until = 0;
@@ -64,13 +66,19 @@ static const char *outside_words(const struct lab_gangs *gangs, int devices, con
             until = fmax(until, even->until);
         }
     }
-    int trend = batch_trend(gangs, devices, model);
     if (!(until > from))
         return "Break-even is not within the tested range.";
+    from = round(from); /* they were logarithms */
+    until = round(until);
+    double first = mean_speedup(gangs, devices, model, from, until),
+           last = mean_speedup(gangs, devices, model, until, from);
+    const char *values =
+        isnan(first) || isnan(last)
+            ? ""
+            : lab_arena_printf(arena, ": speed-up %#.3g× at batch %.0f, %#.3g× at batch %.0f",
+                               first, from, last, until);
     return lab_arena_printf(arena, "Break-even is not within batch %.0f to %.0f%s.", from, until,
-                            trend > 0   ? ": the speed-up rises with the batch"
-                            : trend < 0 ? ": the speed-up falls with the batch"
-                                        : "");
+                            values);
 }
 
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
@@ -222,12 +230,13 @@ static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_g
         return lab_arena_printf(arena, "have %s the throughput of one", pool->times);
     if (1 + claim->effect >= TIMES_LEAST)
         return lab_arena_printf(arena, "are %s as fast as one", pool->times);
-    const char *interval =
-        isnan(claim->low)
-            ? ""
-            : lab_arena_printf(arena, " [%.1f, %.1f]", -100 * claim->high, -100 * claim->low);
-    return lab_arena_printf(arena, "have %.1f%%%s lower throughput than one", -100 * claim->effect,
-                            interval);
+    int places = 100 * (claim->high - claim->low) < 0.1 ? 2 : 1; /* its ends would be the same */
+    const char *interval = isnan(claim->low)
+                               ? ""
+                               : lab_arena_printf(arena, " [%.*f, %.*f]", places,
+                                                  -100 * claim->high, places, -100 * claim->low);
+    return lab_arena_printf(arena, "have %.*f%%%s lower throughput than one", places,
+                            -100 * claim->effect, interval);
 }
 
 /* "5 runs each", "1 to 2 runs each" */
@@ -317,6 +326,15 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
         lab_str_printf(text, " Mean of %d points: inconclusive, %s.", pool->cells, pool->times);
     else
         lab_str_add(text, speed_words(gangs, pool, who, arena));
+}
+
+/* Where none of them is to be used: the other numbers of devices, too. */
+static void add_larger(const struct lab_gangs *gangs, struct lab_str *text,
+                       struct lab_arena *arena) {
+    for (int i = 1; i < gangs->pool_count && !best_pool(gangs); i++)
+        if (gangs->pools[i].claim.verdict == LAB_CLAIM_YES)
+            lab_str_printf(text, " %d %ss %s.", gangs->pools[i].devices, gangs->unit,
+                           ratio_words(gangs, &gangs->pools[i], arena));
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */
@@ -466,6 +484,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         add_advised(gangs, arena, &text);
     else
         add_speedup(gangs, add_action(gangs, &text), &text, arena);
+    add_larger(gangs, &text, arena);
     if (rivals && !use) /* which devices, after whether to use them */
         lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals->claim, arena));
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);

@@ -89,8 +89,9 @@ LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     assert_int_equal(claim_of(&result, "speedup.break_even", "medium")->verdict, LAB_CLAIM_NO);
     assert_contains(result.answer, "Stay on one GPU: 2 GPUs are 0.8");
     assert_contains(result.answer, "as fast as one, mean of 4 points (95% CI, 5 runs each). "
-                                   "Break-even is not within batch 16 to 128: the speed-up falls "
-                                   "with the batch.");
+                                   "Break-even is not within batch 16 to 128: speed-up 0.84");
+    assert_contains(result.answer, "× at batch 128.");
+    assert_null(strstr(result.answer, "rises"));
     given_end(&given);
 }
 
@@ -121,8 +122,23 @@ LAB_TEST(test_a_small_fraction_is_given_as_a_loss) {
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.001);
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    assert_contains(result.answer, "Stay on one GPU: 2 GPUs have 90.0% [");
+    assert_contains(result.answer, "Stay on one GPU: 2 GPUs have 90.00% [89.9");
     assert_contains(result.answer, "] lower throughput than one, mean of 4 points (95% CI, 5 runs");
+    given_end(&given);
+    given_begin(&given, "train_scaling");
+    given_training(&given, "medium", speedups, 5, 0.01);
+    for (int i = 0; i < 4; i++) {
+        given_repeats(&given,
+                      (struct gang){.model = lab_arena_printf(&given.arena, "mlp_medium_batch%.0f",
+                                                              batches[i]),
+                                    .size = 4,
+                                    .rate = 5 * batches[i],
+                                    .parameters = 54403,
+                                    .batch = batches[i]},
+                      5, 0.01);
+    }
+    result = when_asked(&given, "speedup");
+    assert_contains(result.answer, "5 runs each). 4 GPUs have 95.0");
     given_end(&given);
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 1, 0.001);
