@@ -297,3 +297,22 @@ bool lab_chart_has_data(const struct lab_chart *chart) {
     }
     return false;
 }
+
+const char *lab_analysis_rate_unit(const struct lab_study_table *study) {
+    const char *unit = NULL;
+    for (int i = 0; i < study->run_count; i++) {
+        const char *own = study->runs[i].used ? study->runs[i].run->rate_unit : NULL;
+        if (own && *own && unit && strcmp(own, unit) != 0)
+            return "rate";
+        unit = own && *own ? own : unit;
+    }
+    return unit ? unit : "rate";
+}
+
+void lab_analysis_title_column(struct lab_doc_table *table, const char *from, const char *to,
+                               struct lab_arena *arena) {
+    struct lab_doc_column *columns = table ? lab_analysis_own_columns(table, arena) : NULL;
+    for (int c = 0; columns && c < table->column_count; c++)
+        if (lab_str_equal(columns[c].title, from))
+            columns[c].title = lab_arena_strdup(arena, to);
+}

@@ -69,6 +69,11 @@ struct lab_doc_column *lab_analysis_own_columns(struct lab_doc_table *table,
 /* After the rows: columns without anything in them lose their titles, so that the others have
  * room. */
 void lab_analysis_hide_columns(struct lab_doc_table *table, struct lab_arena *arena);
+/* The unit that rates of all runs have, such as "samples/s"; "rate" where they differ. */
+const char *lab_analysis_rate_unit(const struct lab_study_table *study);
+/* Names the column that had the title `from`. */
+void lab_analysis_title_column(struct lab_doc_table *table, const char *from, const char *to,
+                               struct lab_arena *arena);
 /* After the rows: without one, a table has no title, or isn't there. */
 void lab_analysis_hide_empty(struct lab_doc_table *table);
 void lab_analysis_drop_empty(struct lab_analysis_part *part);

@@ -99,8 +99,8 @@ struct published {
 static const struct lab_field published_fields[] = {
     LAB_FIELD(struct published, model, "model", "Model", LAB_UNIT_TEXT),
     LAB_FIELD(struct published, batch, "batch_size", "Batch", LAB_UNIT_COUNT),
-    LAB_FIELD(struct published, one, "one_per_s", "One /s", LAB_UNIT_COUNT),
-    LAB_FIELD(struct published, two, "two_per_s", "Two /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct published, one, "one_per_s", "One GPU, samples/s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct published, two, "two_per_s", "Two GPUs, samples/s", LAB_UNIT_COUNT),
     LAB_FIELD(struct published, speedup, "speedup", "Speed-up", LAB_UNIT_RATIO),
     LAB_FIELD(struct published, here, "here", "Here", LAB_UNIT_RATIO),
 };

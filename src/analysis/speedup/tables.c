@@ -19,8 +19,8 @@ static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, which, NULL, "GPUs", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_gang, series, "series", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct lab_gang, bridge, "pcie_bridge", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct lab_gang, one_per_s, "one_per_s", "One /s", LAB_UNIT_COUNT),
-    LAB_FIELD(struct lab_gang, many_per_s, "many_per_s", "Several /s", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, one_per_s, "one_per_s", "One device", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, many_per_s, "many_per_s", "Several devices", LAB_UNIT_COUNT),
     LAB_FIELD(struct lab_gang, speedup, "speedup", NULL, LAB_UNIT_RATIO, .with_interval = true),
     LAB_FIELD(struct lab_gang, times, NULL, "Speed-up, 95% CI", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_gang, efficiency, "efficiency", "Efficiency", LAB_UNIT_SHARE),
@@ -59,11 +59,24 @@ static const struct lab_field even_fields[] = {
     LAB_FIELD(struct lab_break_even, claim, "break_even", NULL, LAB_UNIT_NUMBER),
 };
 
-static void add_table(struct lab_analysis_result *result, struct lab_analysis_part *part,
-                      const char *key, const char *title, struct lab_rows rows,
-                      struct lab_arena *arena) {
-    lab_analysis_hide_columns(lab_rows_add_table(part, key, title, &rows, arena), arena);
+static struct lab_doc_table *add_table(struct lab_analysis_result *result,
+                                       struct lab_analysis_part *part, const char *key,
+                                       const char *title, struct lab_rows rows,
+                                       struct lab_arena *arena) {
+    struct lab_doc_table *table = lab_rows_add_table(part, key, title, &rows, arena);
+    lab_analysis_hide_columns(table, arena);
     lab_rows_add_claims(result, &rows, arena);
+    return table;
+}
+
+/* "One GPU, samples/s", "Several GPUs, samples/s" */
+static void title_rates(struct lab_doc_table *table, const struct lab_gangs *gangs,
+                        struct lab_arena *arena) {
+    const char *unit = lab_analysis_rate_unit(gangs->study);
+    lab_analysis_title_column(table, "One device",
+                              lab_arena_printf(arena, "One %s, %s", gangs->unit, unit), arena);
+    lab_analysis_title_column(table, "Several devices",
+                              lab_arena_printf(arena, "Several %ss, %s", gangs->unit, unit), arena);
 }
 
 void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part *part,
@@ -71,8 +84,9 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
     int missing = lab_gangs_count(gangs, "not tested");
     add_table(result, part, "pooled", gangs->pool_count > 1 ? "By number of devices" : NULL,
               LAB_ROWS(pool_fields, gangs->pools, gangs->pool_count), arena);
-    add_table(result, part, "speedups", "Speed-up of several devices over one",
-              LAB_ROWS(gang_fields, gangs->items, gangs->count), arena);
+    title_rates(add_table(result, part, "speedups", "Speed-up of several devices over one",
+                          LAB_ROWS(gang_fields, gangs->items, gangs->count), arena),
+                gangs, arena);
     add_table(result, part, "gangs", "Devices compared with others, as many",
               LAB_ROWS(rival_fields, gangs->rivals, gangs->rival_count), arena);
     if (gangs->model_count > 0) {

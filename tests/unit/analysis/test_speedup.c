@@ -2,6 +2,8 @@
 #include "claim_fixture.h"
 #include "resource_fixture.h"
 
+#include "base/list.h"
+
 struct gang {
     const char *model, *scaling;
     int first, second, size,
@@ -86,6 +88,9 @@ LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     assert_true(holds(claim_of(&result, "speedup.cell", "medium, batch 128"), -0.27));
     assert_true(fabs(cell_of(&result, "speedups", 3, "efficiency")->value - 0.365) < 0.01);
     assert_string_equal(cell_of(&result, "speedups", 3, "grade")->text, "stay single");
+    const struct lab_doc_table *table = &result.parts[0].tables[1];
+    int one = LAB_FIND(table->columns, table->column_count, key, "one_per_s");
+    assert_string_equal(table->columns[one].title, "One GPU, samples/s");
     assert_int_equal(claim_of(&result, "speedup.break_even", "medium")->verdict, LAB_CLAIM_NO);
     assert_contains(result.answer, "Stay on one GPU: 2 GPUs are 0.8");
     assert_contains(result.answer, "as fast as one, mean of 4 points (95% CI, 5 runs each). "
