@@ -419,6 +419,20 @@ static const char *joined_keys(const struct making *making) {
     return apart ? NULL : making->further;
 }
 
+/* Those, and what the report warns of: as few iterations again would show as little. */
+static const char *repeat_keys(const struct making *making) {
+    const struct study_notes *warnings = &making->digest->warnings;
+    const char *joined = joined_keys(making);
+    bool few = false;
+    for (int i = 0; i < warnings->count; i++)
+        few |= warnings->items[i].kind == LAB_RUN_WARNING_FEW &&
+               !lab_str_equal(warnings->items[i].run[0]->workload, "command");
+    if (!few || (joined && strstr(joined, "experiment.test.num_steps=")))
+        return joined;
+    return lab_arena_printf(making->arena, "experiment.test.num_steps=%d%s%s", STUDY_FEW_ADVISED,
+                            joined ? " " : "", joined ? joined : "");
+}
+
 /* A line that runs the study again also tests what was left out. */
 static void add_again(struct making *making, const char *text, const char *command) {
     if (joined_keys(making)) {
@@ -482,7 +496,7 @@ static void add_run(struct making *making, bool advised) {
     LAB_AUTO(str, next);
     LAB_AUTO(str, repeat);
     study_add_next(making->digest, &next);
-    study_add_verdict_command(making->digest, joined_keys(making), &repeat);
+    study_add_verdict_command(making->digest, repeat_keys(making), &repeat);
     if (!command || !*command)
         return;
     if (!next.length)
@@ -508,7 +522,7 @@ static void add_run(struct making *making, bool advised) {
                   repeat.text);
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
-        study_add_repeat_command(making->digest->study, more.runs, joined_keys(making), &repeat);
+        study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
         add_again(making, more.text, repeat.text);
     } else if (!resumes && making->page && page_is_disturbed(making->page, making->digest)) {
         add_quiet(making);

@@ -315,7 +315,6 @@ static void say_result(struct remarks *problems, struct remarks *warnings,
 
 /* Fewer have no interval of their median by ranks at 95%. */
 #define ITERATIONS_LEAST 6
-#define FEW_ADVISED      20
 
 /* Measured ones of a run that has too few; 0 = it has enough, or does one thing once. A program
  * that trains once has the rate that its own lines report. */
@@ -343,7 +342,7 @@ static void say_few(struct study_digest *digest, struct remarks *warnings) {
         fewest < most ? lab_arena_printf(&digest->arena, "%lld to ", (long long)fewest) : "";
     const char *text = lab_arena_printf(
         &digest->arena, "only %s%lld iteration%s each (experiment.test.num_steps=%d measures more)",
-        range, (long long)most, study_plural(most), FEW_ADVISED);
+        range, (long long)most, study_plural(most), STUDY_FEW_ADVISED);
     for (int i = 0; i < study->run_count; i++)
         if (few_iterations(&study->runs[i]) > 0)
             LAB_PUSH(warnings->items, warnings->count) =

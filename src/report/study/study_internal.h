@@ -31,7 +31,8 @@ struct study_row {
 };
 
 /* The unit of runs that do one thing once, such as a program: their rates are shown as times. */
-#define STUDY_TIME "time"
+#define STUDY_TIME        "time"
+#define STUDY_FEW_ADVISED 20 /* iterations, where a run had too few to show a rate */
 
 struct study_range { /* of all rows with one unit */
     const char *unit;

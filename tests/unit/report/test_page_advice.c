@@ -158,6 +158,17 @@ LAB_TEST(actions_are_in_order) {
     }
 }
 
+/* Given runs of a single iteration, which the report warns of, then the line to paste has more. */
+LAB_TEST(runs_that_were_too_short_are_run_longer) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run numa_study experiment.test.num_steps=1 repeat=1";
+    for (int i = 0; i < g->study.study.run_count; i++)
+        g->study.runs[i].iterations = 1;
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "gpulab run numa_study experiment.repeat=5 experiment.test.num_steps=20");
+}
+
 /* Given an open headline, then the line to paste has the runs that its spread asks for. */
 LAB_TEST(what_is_open_is_run_often_enough) {
     struct given *g = *state;
