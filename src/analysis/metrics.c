@@ -34,8 +34,8 @@ static const struct lab_option metrics_options[] = {
 };
 
 const char *metrics_title(const struct metrics_metric *metric, struct lab_arena *arena) {
-    return *metric->unit ? lab_arena_printf(arena, "%s [%s]", metric->name, metric->unit)
-                         : metric->name;
+    const char *name = metrics_named(metric, arena);
+    return *metric->unit ? lab_arena_printf(arena, "%s [%s]", name, metric->unit) : name;
 }
 
 /* --- what they reported --- */
@@ -418,8 +418,10 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
             add_part(result, settings, metrics, valued, i, false, arena);
     if (metrics[first].better != LAB_DIRECTION_NONE)
         result->by_point = lab_arena_printf(
-            arena, "%s over runs. ±: 95%% interval of that mean.%s%s",
-            metrics[first].differs ? "Mean" : "Geometric mean",
+            arena, "%s%s%s",
+            !is_repeated(settings)   ? "1 run each."
+            : metrics[first].differs ? "Mean over runs. ±: 95% interval of that mean."
+                                     : "Geometric mean over runs. ±: 95% interval of that mean.",
             settings->of_workload
                 ? " Time per iteration: the median; throughput counts slow iterations, too."
                 : "",
@@ -509,7 +511,7 @@ static int metrics_interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_metrics = {
     .name = "metrics",
-    .summary = "which setting of your own program gives the best values, and what it takes",
+    .summary = "which setting gives the best values, and what it takes",
     .description =
         "For studies of programs (test_matrix): the last printed value of each metric by setting; "
         "of a rate, the median of the run. With it come the time, rate, memory and energy that a "

@@ -13,13 +13,37 @@ const char *metrics_withheld(const struct metrics_metric *metric) {
     return metric->lead.reason;
 }
 
-static const char *value_text(const struct metrics_metric *metric, double value,
-                              struct lab_arena *arena) {
+const char *metrics_named(const struct metrics_metric *metric, struct lab_arena *arena) {
+    return metric->own ? lab_words_capital(metric->name, arena) : metric->name;
+}
+
+/* With so many digits more than usual; from 10 thousand on as "164k", then whole: "164321". */
+static const char *number_text(double value, int more, struct lab_arena *arena) {
     struct lab_doc_cell cell = lab_cell_figure(value);
-    const char *number = fabs(value) < 9999.5 ? lab_arena_printf(arena, "%.4g", value)
-                                              : metrics_cell_text(&cell, LAB_UNIT_NUMBER, arena);
+    if (fabs(value) >= 9999.5 && more > 0)
+        return lab_arena_printf(arena, "%.*f", more - 1, value);
+    return fabs(value) < 9999.5 ? lab_arena_printf(arena, "%.*g", 4 + more, value)
+                                : metrics_cell_text(&cell, LAB_UNIT_NUMBER, arena);
+}
+
+static const char *precise_text(const struct metrics_metric *metric, double value, int more,
+                                struct lab_arena *arena) {
+    const char *number = number_text(value, more, arena);
     return lab_arena_printf(arena, "%s%s%s", number ? number : "infinite", *metric->unit ? " " : "",
                             metric->unit);
+}
+
+static const char *value_text(const struct metrics_metric *metric, double value,
+                              struct lab_arena *arena) {
+    return precise_text(metric, value, 0, arena);
+}
+
+/* Digits beyond the usual ones that show two values to be different. */
+static int digits_to_differ(double a, double b, struct lab_arena *arena) {
+    int more = 0;
+    while (more < 8 && lab_str_equal(number_text(a, more, arena), number_text(b, more, arena)))
+        more++;
+    return more;
 }
 
 /* "3 runs each", "1 to 3 runs"; `ret_fewest`: of the setting that has fewest. */
@@ -47,13 +71,16 @@ static const char *range_words(const struct metrics_metric *metric, struct lab_a
     const char *runs = runs_words(metric, &fewest, arena);
     const char *why = metrics_withheld(metric);
     why = why ? lab_arena_printf(arena, " %s.", lab_words_capital(why, arena)) : "";
+    const char *quantity =
+        metric->own ? lab_words_capital(metric->quantity, arena) : metric->quantity;
     if (best->value == last->value)
-        return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", metric->quantity,
+        return lab_arena_printf(arena, "%s: %s in %s settings (%s).%s", quantity,
                                 value_text(metric, best->value, arena),
                                 settings_words(metric->compared, arena), runs, why);
-    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", metric->quantity,
-                            value_text(metric, best->value, arena), best->name,
-                            value_text(metric, last->value, arena), last->name,
+    int more = digits_to_differ(best->value, last->value, arena);
+    return lab_arena_printf(arena, "%s from %s (%s) to %s (%s): %s (%s).%s", quantity,
+                            precise_text(metric, best->value, more, arena), best->name,
+                            precise_text(metric, last->value, more, arena), last->name,
                             metric->better == LAB_DIRECTION_NONE ? "no direction is better"
                             : fewest < 2                         ? "no verdict"
                                                                  : "inconclusive",
@@ -145,7 +172,7 @@ const char *metrics_answer(const struct metrics_metric *metric,
     if (metric->count == 0 || !metric->values)
         return metrics_diverged_words(metric, arena);
     if (metric->compared == 1)
-        return lab_arena_printf(arena, "%s: %s with %s, %s.", metric->name,
+        return lab_arena_printf(arena, "%s: %s with %s, %s.", metrics_named(metric, arena),
                                 value_text(metric, metric->values[0].value, arena),
                                 metric->values[0].name, alone_words(metric, settings, arena));
     if (metric->best)

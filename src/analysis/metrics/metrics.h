@@ -150,6 +150,8 @@ const char *metrics_withheld(const struct metrics_metric *metric);
 const char *metrics_choice(const struct metrics_metric *metric, struct lab_arena *arena);
 /* The worst of those; NULL = none is. */
 const struct lab_claim *metrics_worst(const struct metrics_metric *metric);
+/* Its name, with a capital where it is gpulab's own word and no program's. */
+const char *metrics_named(const struct metrics_metric *metric, struct lab_arena *arena);
 /* What is known of the metric's settings; `chosen`: it is the objective. */
 const char *metrics_answer(const struct metrics_metric *metric,
                            const struct metrics_settings *settings, bool chosen,

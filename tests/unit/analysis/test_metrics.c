@@ -174,6 +174,23 @@ LAB_TEST(a_workload_is_compared_by_its_rate) {
     assert_true(lab_analysis_find("metrics", NULL)->interest(&g->study.table) > 0);
 }
 
+/* Given rates that three digits don't tell apart, then the answer has as many as do. */
+LAB_TEST(values_that_differ_read_differently) {
+    struct given *g = *state;
+    g->study.table.matrix = given_json(&g->study, "{\"batch_size\": [32, 64]}");
+    for (int size = 32; size <= 64; size *= 2) {
+        struct lab_study_run *run = given_add(
+            &g->study, (struct given_run){.model = size == 32 ? "mlp_batch32" : "mlp_batch64",
+                                          .rate = size == 32 ? 164321 : 164100});
+        run->options =
+            given_json(&g->study, lab_arena_printf(&g->study.arena, "{\"batch_size\": %d}", size));
+    }
+    analyse(g);
+    assert_string_equal(g->result.answer,
+                        "Throughput from 164321 samples/s (batch_size=32) to 164100 samples/s "
+                        "(batch_size=64): no verdict (1 run each).");
+}
+
 /* Of a rate the slowest rank's median counts; of tokens per second the run's own rate does. */
 LAB_TEST(a_rate_is_the_slowest_ranks) {
     struct given *g = *state;
