@@ -63,7 +63,7 @@ struct lab_analysis_result {
      * claims themselves are over all */
     struct lab_analysis_advised {
         struct lab_claim claim;
-        const char *range; /* "0 to +51.2%" by model; NULL = there is one */
+        const char *range; /* "0 to +51.2% (vit32x4x256)" by model; NULL = there is one */
     } * advised;
     int advised_count;
     const char *further;  /* keys that test, with the study's own command, what it left out */

@@ -330,6 +330,22 @@ static void label_rows(struct row *rows, int count, struct shared all, struct la
     }
 }
 
+/* What marks mean, where a default is marked: what nothing is better than for certain. */
+static const char *mark_words(const struct lab_chart *chart, const char *shared,
+                              struct lab_arena *arena) {
+    bool marked = false;
+    for (int p = 0; p < chart->panel_count; p++)
+        for (int s = 0; s < chart->panels[p].series_count; s++)
+            marked |= lab_str_equal(chart->panels[p].series[s].title, "default");
+    if (!marked)
+        return shared;
+    return lab_arena_printf(arena,
+                            "Recommended: the best and those as good. Default, where none is "
+                            "better for certain: local NUMA node, lowest device, smallest batch, "
+                            "uncompiled.%s%s",
+                            shared ? " " : "", shared ? shared : "");
+}
+
 static const char *shared_words(const struct lab_choices *placements, struct shared all,
                                 struct lab_arena *arena) {
     if (all.before + all.after == 0)
@@ -366,8 +382,9 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)
             chart->columns = 1;
-    if (chart->panel_count > 0 && only)
-        chart->caption = shared_words(placements, all, arena);
+    if (chart->panel_count > 0)
+        chart->caption =
+            mark_words(chart, only ? shared_words(placements, all, arena) : NULL, arena);
     chart->simulated |= placements->study->simulated;
 }
 

@@ -147,10 +147,11 @@ const char *lab_choices_without(const struct lab_choices *placements, struct lab
 
 /* --- on the others --- */
 
-/* "0 to +51.2%": of each model by itself; what isn't certain is 0. NULL = there is one. */
+/* "0 to +51.2% (vit32x4x256)": of each model by itself, and which gains most; what isn't certain is
+ * 0. NULL = there is one. */
 static const char *range_of(const struct lab_choices *placements, const struct lab_factor_row *row,
                             struct lab_arena *arena) {
-    const char **seen = NULL;
+    const char **seen = NULL, *gains = NULL;
     double least = INFINITY, most = -INFINITY;
     int count = 0;
     for (int i = 0; i < placements->count; i++) {
@@ -163,9 +164,13 @@ static const char *range_of(const struct lab_choices *placements, const struct l
         lab_factor_compare(placements, &one, NULL, arena);
         double effect = one.claim.verdict == LAB_CLAIM_YES ? one.claim.effect : 0;
         least = one.pairs > 0 ? fmin(least, effect) : least;
+        gains = one.pairs > 0 && effect > most ? model : gains;
         most = one.pairs > 0 ? fmax(most, effect) : most;
     }
-    return most > least ? lab_words_range(least, most, arena) : NULL;
+    if (!(most > least))
+        return NULL;
+    const char *range = lab_words_range(least, most, arena);
+    return most > 0 ? lab_arena_printf(arena, "%s (%s)", range, gains) : range;
 }
 
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,

@@ -79,6 +79,9 @@ LAB_TEST(no_device_is_best_where_none_differs) {
         for (int i = 0; i < result.charts[0].panels[0].series_count; i++)
             assert_true(any ||
                         !lab_str_equal(result.charts[0].panels[0].series[i].title, "recommended"));
+        if (!any)
+            assert_true(strstr(result.charts[0].caption,
+                               "Default, where none is better for certain: local NUMA node, "));
         if (!any) /* then the default is used */
             for (int p = 0; p < 3; p++)
                 assert_string_equal(figure(&result, p, "gpu_ids")->text, "0");
@@ -242,6 +245,7 @@ LAB_TEST(a_batch_is_advised_by_what_it_gains_where_programs_run) {
     assert_string_equal(result.advised[0].claim.mean_of, "2 models on the local NUMA node");
     assert_near(result.advised[0].claim.effect, sqrt(1.5) - 1, .01);
     assert_true(lab_str_starts(result.advised[0].range, "0 to +"));
+    assert_true(lab_str_ends(result.advised[0].range, "% (a)"));
     given_end(&given);
 }
 
