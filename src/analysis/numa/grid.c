@@ -233,15 +233,16 @@ static const char *common_node(const struct lab_numa_grid *grid, int distance, b
 static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
     const char **names = NULL;
-    int distance = grid->pooled[0].distance, models = 0, last = 0;
+    int distance = grid->pooled[0].distance, models = 0;
     bool local = true;
     for (int m = 0; m < grid->model_count; m++)
         if (is_transfer_bound(grid, m, arena) &&
             add_pairs(grid, m, distance, &contrast, &local) > 0) {
             LAB_ADD(names, models, arena) = grid->models[m].name;
-            last = m;
+            for (int i = 0; i < grid->pooled_count; i++)
+                grid->pooled[i].transfer_bound |=
+                    lab_str_equal(grid->pooled[i].model, grid->models[m].name);
         }
-    grid->transfer_bound_count = models == last + 1 ? models : -1;
     divide(&contrast);
     const char *node = common_node(grid, distance, false, arena),
                *reference = common_node(grid, distance, true, arena);

@@ -38,11 +38,12 @@ struct lab_numa_device {
 
 struct lab_numa_pooled { /* over all devices */
     const char *model;
-    double gflop;           /* of a sample */
-    int distance;           /* of the nodes from the device; 0 = unknown */
-    double far;             /* the same; NaN = unknown */
-    const char *title;      /* "distance 21, mean of 8 devices" */
-    int devices;            /* that it was tested on */
+    double gflop;      /* of a sample */
+    int distance;      /* of the nodes from the device; 0 = unknown */
+    double far;        /* the same; NaN = unknown */
+    const char *title; /* "distance 21, mean of 8 devices" */
+    int devices;       /* that it was tested on */
+    bool transfer_bound;
     struct lab_claim claim; /* "numa.penalty" */
 };
 
@@ -56,7 +57,6 @@ struct lab_numa_grid {
     int pooled_count;
     /* "numa.transfer_bound": all devices on the models that are, from the farthest nodes; not
      * tested where no model is */
-    int transfer_bound_count; /* models; -1 = they aren't those of least work */
     struct lab_claim transfer_bound;
     int gangs;  /* points of several devices, which are left out */
     int spread; /* points whose device was chosen by chance, likewise */
