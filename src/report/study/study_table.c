@@ -27,6 +27,7 @@ struct sheet {
     int contrast;                    /* the axis that they compare along; -1 = none */
     int across;                      /* axis whose values are columns; -1 = none */
     int *order;                      /* axes as rows are sorted by them */
+    bool rated;                      /* with an axis across, some cell shown is a rate */
     bool unicode;
     struct lab_arena *arena;
 };
@@ -229,6 +230,12 @@ static bool is_among_changes(const struct sheet *sheet, int row) {
     return false;
 }
 
+static bool is_rate(const struct sheet *sheet, int row) {
+    const struct study_row *point = sheet->rows[row];
+    return !sheet->claims[row] && !isnan(point->rate) && !point->invalid &&
+           !(sheet->compared && sheet->across >= 0 && is_among_changes(sheet, row));
+}
+
 /* A point's cell of a table with an axis across. */
 static const char *cell_across(const struct sheet *sheet, int row) {
     LAB_AUTO(str, text);
@@ -417,6 +424,7 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
         for (int value = 0, at = from; value < values; value++) {
             bool there = at < to && sheet->ranks[sheet->across][sorted[at]] == value;
             lab_doc_cell(doc, "%s", there ? cell_across(sheet, sorted[at]) : "–");
+            sheet->rated |= there && is_rate(sheet, sorted[at]);
             at += there;
         }
     }
@@ -425,6 +433,24 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
 
 /* --- what stands below it --- */
 
+static bool is_local(const struct study_row *row) {
+    const struct lab_result *result = lab_run_result(row->run[0]);
+    return result->rank_count == 1 && result->ranks[0].device_node >= 0 &&
+           result->ranks[0].device_node == result->ranks[0].numa_node;
+}
+
+/* Whether each reference is the NUMA node that its device is attached to. */
+static bool refers_to_local(const struct sheet *sheet) {
+    if (sheet->axes.items[sheet->contrast].kind != STUDY_AXIS_NODE)
+        return false;
+    for (int i = 0; i < sheet->count; i++) {
+        int row = sheet->claims[i] ? find_row(sheet, sheet->claims[i]->scope[0]) : -1;
+        if (row >= 0 && !is_local(sheet->rows[row]))
+            return false;
+    }
+    return true;
+}
+
 /* Where references differ elsewhere alone: their value of the axis that is compared along. */
 static const char *common_reference(const struct sheet *sheet) {
     int first = -1;
@@ -432,7 +458,8 @@ static const char *common_reference(const struct sheet *sheet) {
         int row = sheet->claims[i] ? find_row(sheet, sheet->claims[i]->scope[0]) : -1;
         if (row >= 0 && first >= 0 &&
             sheet->ranks[sheet->contrast][row] != sheet->ranks[sheet->contrast][first])
-            return "the reference of the same group";
+            return refers_to_local(sheet) ? "the local NUMA node"
+                                          : "the reference of the same group";
         first = row >= 0 ? row : first;
     }
     return value_title(sheet, sheet->contrast, first);
@@ -481,7 +508,7 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     }
     if (left_out)
         lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
-    if (sheet->across >= 0 && sheet->digest->range_count == 1)
+    if (sheet->rated && sheet->digest->range_count == 1)
         lab_str_printf(&text, "Values: %s. ", study_rate_title(sheet->digest));
     add_runs(sheet, &text);
     if (sheet->compared)

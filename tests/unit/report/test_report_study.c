@@ -194,6 +194,52 @@ LAB_TEST(a_numa_study_is_a_table_of_changes) {
     fixture_release(&f);
 }
 
+/* Given GPUs that are each compared with their local NUMA node, another one for each, then the
+ * table says that; of changes alone it names no unit. */
+LAB_TEST(references_that_differ_are_the_local_nodes) {
+    enum { GPUS = 20 };
+    struct fixture f;
+    fixture_init(&f, "numa_locality_study", "numa_study");
+    struct lab_claim claims[GPUS];
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+        int local = gpu % 2;
+        const char **scope = lab_arena_alloc(&f.arena, 2, sizeof *scope);
+        for (int node = 0; node < 2; node++) {
+            struct lab_run *run = fixture_plan(&f, gpu, 1, node, "vit32x2x128");
+            fixture_done(&f, run, 100, "", "");
+            run->result =
+                result_from(lab_arena_printf(
+                                &f.arena, "{\"ranks\": [{\"numa_node\": %d, \"device_node\": %d}]}",
+                                node, local),
+                            &f.arena);
+            scope[node == local ? 0 : 1] = run->id;
+        }
+        claims[gpu] = lab_claim_none;
+        claims[gpu].kind = "numa.cell";
+        claims[gpu].reference = local ? "NUMA node 1" : "NUMA node 0";
+        claims[gpu].quantity = "throughput";
+        claims[gpu].effect = -0.125;
+        claims[gpu].verdict = LAB_CLAIM_YES;
+        claims[gpu].scope = scope;
+        claims[gpu].scope_count = 2;
+    }
+    struct lab_analysis_part part = {.name = "all"};
+    struct lab_analysis_result result = {.answer = "Bind each GPU to its local NUMA node.",
+                                         .parts = &part,
+                                         .part_count = 1,
+                                         .claims = claims,
+                                         .claim_count = GPUS};
+    struct lab_page_analysis analysis = {.name = "numa", .result = &result};
+    struct lab_page page = {.study = &f.study, .analyses = &analysis, .analysis_count = 1};
+    struct lab_doc *doc = lab_doc_open(NULL, &f.arena);
+    LAB_AUTO(str, text);
+    lab_report_add_study(doc, &f.study, &page, wide, false);
+    lab_doc_write(doc, "text", wide, &text);
+    assert_contains(text.text, "Change from the local NUMA node.");
+    assert_null(strstr(text.text, "Values: samples/s"));
+    fixture_release(&f);
+}
+
 /* Given only invalid runs, then their figures are shown under a banner. */
 LAB_TEST(nothing_valid_has_a_banner) {
     struct fixture f;
