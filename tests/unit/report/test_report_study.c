@@ -194,6 +194,24 @@ LAB_TEST(a_numa_study_is_a_table_of_changes) {
     fixture_release(&f);
 }
 
+/* Given a warning of many outliers, then the longest of all runs is named, which is in another one. */
+LAB_TEST(the_longest_iteration_is_named) {
+    struct fixture f;
+    fixture_init(&f, "numa_locality_study", "numa_study");
+    for (int node = 0; node < 2; node++)
+        fixture_done(&f, fixture_plan(&f, 0, 1, node, "vit32x2x128"), 100,
+                     node ? ""
+                          : "\"severe outliers: 3 of 97 measured times (3.1%), the longest 2.1 × "
+                            "the median\"",
+                     "");
+    f.runs[1].result = result_from("{\"interval_ms\": {\"median\": 2, \"max\": 15.1}}", &f.arena);
+    char *text = markdown_of(&f);
+    assert_contains(text, "the longest 2.1 × the median. Longest of all runs: 7.55 × its median "
+                          "(NUMA node 1)");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 /* Given GPUs that are each compared with their local NUMA node, another one for each, then the
  * table says that; of changes alone it names no unit. */
 LAB_TEST(references_that_differ_are_the_local_nodes) {
