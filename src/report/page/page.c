@@ -175,32 +175,28 @@ static const char *marked(const struct page_build *build, const struct lab_str *
     return lab_doc_escape(page_named(build->names, kept, arena), arena);
 }
 
-/* "Inconclusive: 7 of 7 comparisons in scaling, 3 of 5 in stability." Of one run per point there is
- * no interval that could decide any. */
+/* "Inconclusive: 7 of 70 comparisons on the study's question, 3 of 50 others. The main answer isn't
+ * among them." Of one run per point there is no interval that could decide any. */
 static void add_open(const struct lab_page *page, struct lab_str *text) {
-    struct page_open all = page_open_count(page, false);
-    int named = 0;
+    struct page_open all = page_open_count(page, false), asked = page_open_count(page, true);
+    const char *what = all.estimates ? "comparisons and estimates" : "comparisons";
+    int others = all.compared - asked.compared, open = all.open - asked.open;
     if (all.open == 0)
         return;
     lab_str_printf(text, "%s%s: [", text->length ? " " : "",
                    all.single ? "1 run per point, no interval over runs" : "Inconclusive");
-    for (int i = 0; i < page->analysis_count; i++) {
-        struct page_open own = {.single = true};
-        int estimates = 0;
-        for (int c = 0; page_tells(&page->analyses[i]) && c < page->analyses[i].result->claim_count;
-             c++)
-            count_open(&page->analyses[i].result->claims[c], &own, &estimates);
-        own.compared += own.estimates ? estimates : 0;
-        if (own.open == 0)
-            continue;
-        lab_str_printf(text, "%s%d of %d%s in %s", named ? ", " : "", own.open, own.compared,
-                       named           ? ""
-                       : all.estimates ? " comparisons and estimates"
-                                       : " comparisons",
-                       page->analyses[i].name);
-        named++;
-    }
+    if (asked.open == 0)
+        lab_str_printf(text, "%d of %d %s, none on the study's question", open, others, what);
+    else
+        lab_str_printf(text, "%d of %d %s on the study's question", asked.open, asked.compared,
+                       what);
+    if (asked.open > 0 && open > 0)
+        lab_str_printf(text, ", %d of %d others", open, others);
     lab_str_printf(text, "](index.html#%s).", PAGE_INCONCLUSIVE);
+    const char *answer = page_answer(page);
+    if (asked.open > 0 && asked.first && asked.first->verdict != LAB_CLAIM_INCONCLUSIVE &&
+        !strstr(answer, "nconclusive"))
+        lab_str_add(text, " The main answer isn't among them.");
 }
 
 const char *page_limits(const struct page_build *build) {

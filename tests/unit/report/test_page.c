@@ -320,7 +320,8 @@ LAB_TEST(little_makes_a_page_too) {
     g->claims[1].verdict = LAB_CLAIM_INCONCLUSIVE;
     write_page(g, "html");
     assert_contains(g->text.text, "Inconclusive: <a href=\"index.html#inconclusive\">1 of 2 "
-                                  "comparisons in numa</a>.");
+                                  "comparisons on the study&#39;s question</a>. The main answer "
+                                  "isn&#39;t among them.");
     assert_contains(g->text.text, "<details id=\"inconclusive\"><summary>Inconclusive: 1 of 2 ");
     assert_contains(g->text.text, ">Runs needed</");
     g->claims[1].n = 5;
