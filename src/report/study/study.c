@@ -262,15 +262,25 @@ static int next_text_lines(const struct end *end, const char *text) {
     return text ? count_lines(text, end->style.columns - INDENT - 1) : 0;
 }
 
+/* A command or a path is never broken by us, but by the terminal. */
+static int whole_lines(const struct end *end, const char *text) {
+    int columns = end->style.columns > 0 ? end->style.columns : INT32_MAX;
+    return 1 + (INDENT + lab_str_columns(text) - 1) / columns;
+}
+
 /* As add_next writes them. */
 static int next_lines(const struct end *end) {
     const struct page_action *next = page_actions_next(&end->actions), *then;
-    if (end->digest.study->running || !next || next->kind == PAGE_RESUME)
+    if (end->digest.study->running || !next)
         return 2;
+    if (next->kind == PAGE_RESUME)
+        return 1 + (next->command ? whole_lines(end, next->command) : 1);
     if (next->command)
-        return 1 + (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0);
+        return whole_lines(end, next->command) +
+               (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0);
     then = find_then(&end->actions);
-    return next_text_lines(end, next->text) + (then ? 1 + next_text_lines(end, then->text) : 0);
+    return next_text_lines(end, next->text) +
+           (then ? whole_lines(end, then->command) + next_text_lines(end, then->text) : 0);
 }
 
 /* Settings that were found besides, such as a batch size; the page has all of each. */
@@ -350,6 +360,7 @@ static int rows_most(const struct end *end, const char *verdict) {
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
     int next = next_lines(end);
     left -= next > 2 ? next : 2;
+    left -= end->page && page_by_point(end->page); /* it says what it leaves out */
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
     LAB_AUTO(arena, arena);
