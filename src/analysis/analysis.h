@@ -69,7 +69,8 @@ struct lab_analysis_result {
     const char *further;  /* keys that test, with the study's own command, what it left out */
     const char *tests;    /* what they test, without full stop; NULL both = nothing is left */
     const char *by_point; /* its first table has a row for each point or setting, which reports of
-                                a study show in place of rates; what stands below it. NULL = it
+                                a study show in place of rates; what stands below it: a sentence
+                                about a column begins with its title and a colon. NULL = it
                                 hasn't */
     enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */

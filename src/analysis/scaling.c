@@ -294,11 +294,11 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     lab_analysis_hide_columns(lab_rows_add_table(part, "models", "By model", &models, arena),
                               arena);
     if (group->depths_count + group->widths_count > 0)
-        result->by_point =
-            lab_arena_printf(arena,
-                             "Mean over runs, ± its 95%% CI. Change: of throughput, compared with "
-                             "the model of half the depth or width%s, with its 95%% CI.",
-                             has_gaps(group) ? ", over repeats that both have" : "");
+        result->by_point = lab_arena_printf(
+            arena,
+            "Throughput: mean over runs, ± its 95%% CI. Change: of throughput, compared with "
+            "the model of half the depth or width%s, with its 95%% CI.",
+            has_gaps(group) ? ", over repeats that both have" : "");
     if (count > 0)
         lab_analysis_note(&part->notes, arena,
                           "Throughput of models that weren't run: from the predicted iteration "

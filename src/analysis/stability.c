@@ -308,9 +308,9 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
             continue;
         stability_test_longer(result, &made);
         result->by_point =
-            "Drift: from start to end of a run, 95% CI over runs. Max and p99 of iteration "
-            "times: over their run's median, largest of all runs. Points that drift "
-            "come first, then by max.";
+            "Drift: from start to end of a run, 95% CI over runs. p99/median: of iteration times, "
+            "largest of all runs. Max/median: longest iteration over its run's median, largest "
+            "of all runs. Points that drift come first, then by max.";
         result->action = result->further ? NULL : stability_action(&made);
     }
     return 0;

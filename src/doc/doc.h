@@ -149,6 +149,10 @@ void lab_doc_lines_title(struct lab_doc *doc, const char *title);
 void lab_doc_figures(struct lab_doc *doc, const char *title, const struct lab_doc_column *columns,
                      int count, const struct lab_doc_cell *cells);
 
+/* Which of the columns a terminal has room for. */
+void lab_doc_table_shown(const struct lab_doc_table *table, struct lab_style style,
+                         bool *ret_shown);
+
 /* A table that is there already. */
 void lab_doc_table(struct lab_doc *doc, const struct lab_doc_table *table);
 /* A table that is filled cell by cell, row by row; what is set in the result holds. The columns

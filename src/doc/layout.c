@@ -349,26 +349,44 @@ static void write_folded(struct sheet *sheet, struct lab_str *out) {
     }
 }
 
+/* False = it is folded. */
+static bool lay_out(struct sheet *sheet, const struct lab_doc_table *table) {
+    sheet->columns =
+        lab_arena_alloc(sheet->arena, (size_t)table->column_count + 1, sizeof *sheet->columns);
+    for (int c = 0; c < table->column_count; c++)
+        if (table->columns[c].title) {
+            fill_column(sheet, c, &sheet->columns[sheet->count]);
+            measure(sheet, &sheet->columns[sheet->count++]);
+        }
+    if (table->folds && sheet->count > 1 && is_too_wide(sheet))
+        return false;
+    move_units(sheet);
+    hide_some(sheet);
+    if (!table->uncut) {
+        cut_names(sheet);
+        cut_columns(sheet);
+        shed_columns(sheet);
+    }
+    return true;
+}
+
+void lab_doc_table_shown(const struct lab_doc_table *table, struct lab_style style,
+                         bool *ret_shown) {
+    LAB_AUTO(arena, arena);
+    struct sheet sheet = {.table = table, .style = style, .arena = &arena};
+    memset(ret_shown, 0, (size_t)table->column_count * sizeof *ret_shown);
+    lay_out(&sheet, table);
+    for (int c = 0; c < sheet.count; c++)
+        ret_shown[sheet.columns[c].column - table->columns] = !sheet.columns[c].hidden;
+}
+
 void lab_doc_table_write(const struct lab_doc_table *table, struct lab_style style,
                          struct lab_str *out) {
     LAB_AUTO(arena, arena);
     struct sheet sheet = {.table = table, .style = style, .arena = &arena};
-    sheet.columns = lab_arena_alloc(&arena, (size_t)table->column_count + 1, sizeof *sheet.columns);
-    for (int c = 0; c < table->column_count; c++)
-        if (table->columns[c].title) {
-            fill_column(&sheet, c, &sheet.columns[sheet.count]);
-            measure(&sheet, &sheet.columns[sheet.count++]);
-        }
-    if (table->folds && sheet.count > 1 && is_too_wide(&sheet)) {
+    if (!lay_out(&sheet, table)) {
         write_folded(&sheet, out);
         return;
-    }
-    move_units(&sheet);
-    hide_some(&sheet);
-    if (!table->uncut) {
-        cut_names(&sheet);
-        cut_columns(&sheet);
-        shed_columns(&sheet);
     }
     write_rows(&sheet, out);
     if (table->more && (sheet.yielded || table->row_total > table->row_count))

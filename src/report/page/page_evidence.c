@@ -178,8 +178,13 @@ void page_add_small_table(const struct page_build *build,
         lab_doc_figures(build->doc, "Metric", result->columns, result->column_count,
                         result->parts[0].cells);
     }
-    if (table && result->by_point)
-        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s", result->by_point);
+    if (table && result->by_point) {
+        bool *shown = lab_arena_alloc(arena, (size_t)table->column_count + 1, sizeof *shown);
+        for (int c = 0; c < table->column_count; c++)
+            shown[c] = table->columns[c].title;
+        lab_doc_text(build->doc, LAB_DOC_FAINT, "%s",
+                     page_caption(result->by_point, table, shown, arena));
+    }
 }
 
 /* Whether the first section has that note, too: of the study, it stands once. */

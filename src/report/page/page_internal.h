@@ -162,10 +162,14 @@ const struct lab_analysis_result *page_leading(const struct lab_page *page);
 /* The analysis whose first table shows each point or setting; NULL = rates do. */
 const struct lab_page_analysis *page_by_point(const struct lab_page *page);
 /* That table, with so many columns and rows at most, and what stands below it; NULL = there is
- * none. `columns_most`: INT32_MAX on a terminal, where the table itself says what is left out. */
+ * none. `terminal` NULL = on a page's card; a terminal's table itself says what is left out. */
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
-                                    int columns_most, int rows, struct lab_arena *arena,
-                                    const char **ret_words);
+                                    const struct lab_style *terminal, int columns, int rows,
+                                    struct lab_arena *arena, const char **ret_words);
+/* What stands below a table, without sentences about columns that aren't shown: of "Drift: from
+ * start to end.", that one; of "±: …", any interval. */
+const char *page_caption(const char *words, const struct lab_doc_table *whole, const bool *shown,
+                         struct lab_arena *arena);
 /* The first sentence. */
 const char *page_answer(const struct lab_page *page);
 /* Whether that is that its question was not tested. */

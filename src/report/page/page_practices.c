@@ -45,7 +45,7 @@ static void add_rates(const struct page_build *build) {
     bool compared = false;
     const char *words = NULL;
     const struct lab_doc_table *overview =
-        page_overview(build->page, build->names, OVERVIEW_COLUMNS, OVERVIEW_ROWS,
+        page_overview(build->page, build->names, NULL, OVERVIEW_COLUMNS, OVERVIEW_ROWS,
                       lab_doc_arena(build->doc), &words);
     for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;

@@ -164,9 +164,10 @@ static bool is_quoted(const struct lab_doc_table *table, int row, const char *an
 }
 
 /* The first rows, and those that the answer quotes instead of the last of them; on a card, where
- * few have room, those without a comparison yield. Returns which rows these are, in words. */
+ * few have room, those without a comparison yield. Returns which rows these are, in words.
+ * `ret_quoted`: how many of the last ones are shown for a quote alone. */
 static const char *cut_rows(struct lab_doc_table *table, int most, bool card, const char *answer,
-                            struct lab_arena *arena) {
+                            struct lab_arena *arena, int *ret_quoted) {
     size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
@@ -184,6 +185,7 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
                    width * sizeof *cells);
     table->cells = cells;
     table->row_count = kept;
+    *ret_quoted = quoted;
     const char *of = shown < total ? " with a comparison" : "";
     if (quoted)
         return lab_arena_printf(arena,
@@ -193,9 +195,49 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
                             kept, kept < shown ? shown : total, of);
 }
 
+static bool has_interval(const struct lab_doc_table *table, const bool *shown) {
+    for (int i = 0; i < table->row_count * table->column_count; i++) {
+        const struct lab_doc_cell *cell = &table->cells[i];
+        bool interval = cell->text ? strstr(cell->text, "±") || strstr(cell->text, " [")
+                                   : !isnan(cell->value) && !isnan(cell->low);
+        if (shown[i % table->column_count] && interval)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a sentence names a column at its start that isn't shown. */
+static bool is_about_hidden(const char *sentence, const struct lab_doc_table *whole,
+                            const bool *shown) {
+    if (lab_str_starts(sentence, "±: "))
+        return !has_interval(whole, shown);
+    for (int c = 0; c < whole->column_count; c++) {
+        const char *title = whole->columns[c].title;
+        size_t length = title ? strlen(title) : 0;
+        if (length && !shown[c] && lab_str_starts(sentence, title) && sentence[length] == ':')
+            return true;
+    }
+    return false;
+}
+
+const char *page_caption(const char *words, const struct lab_doc_table *whole, const bool *shown,
+                         struct lab_arena *arena) {
+    LAB_AUTO(str, kept);
+    for (const char *at = words, *next; *at; at = next) {
+        const char *end = strstr(at, ". ");
+        next = end ? end + 2 : at + strlen(at);
+        if (!is_about_hidden(at, whole, shown))
+            lab_str_add_bytes(&kept, at, (size_t)(next - at));
+    }
+    size_t length = kept.length;
+    while (length && kept.text[length - 1] == ' ')
+        length--;
+    return lab_arena_strndup(arena, kept.text ? kept.text : "", length);
+}
+
 /* What stands below it, after which rows these are. */
 static const char *overview_words(const struct lab_page *page, const struct lab_doc_table *overview,
-                                  const char *rows, struct lab_arena *arena) {
+                                  const char *rows, const char *caption, struct lab_arena *arena) {
     const struct lab_analysis_result *result = page_by_point(page)->result;
     bool open = false, corrected = false;
     for (int i = 0; i < overview->row_count * overview->column_count; i++)
@@ -203,7 +245,7 @@ static const char *overview_words(const struct lab_page *page, const struct lab_
     for (int i = 0; i < result->claim_count; i++)
         corrected |= lab_claim_is_corrected(&result->claims[i]);
     LAB_AUTO(str, words);
-    lab_str_printf(&words, "%s%s%s", rows, *rows ? " " : "", result->by_point);
+    lab_str_printf(&words, "%s%s%s", rows, *rows ? " " : "", caption);
     if (open)
         lab_str_printf(&words, " ?: inconclusive%s.",
                        corrected ? ", corrected for all comparisons" : "");
@@ -211,9 +253,8 @@ static const char *overview_words(const struct lab_page *page, const struct lab_
 }
 
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
-                                    int columns_most, int rows, struct lab_arena *arena,
-                                    const char **ret_words) {
-    int columns = columns_most;
+                                    const struct lab_style *terminal, int columns, int rows,
+                                    struct lab_arena *arena, const char **ret_words) {
     const struct lab_page_analysis *analysis = page ? page_by_point(page) : NULL;
     const struct lab_doc_table *whole =
         analysis ? page_merged(analysis->result, 0, names, arena) : NULL;
@@ -238,17 +279,30 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->folds = false;
     shorten_cells(table, arena);
     const char *which = "", *name = analysis->name;
+    int quoted = 0;
     table->row_total = table->row_count;
     if (table->row_count > rows)
-        which = cut_rows(table, rows, cards, analysis->result->answer, arena);
+        which = cut_rows(table, rows, cards, analysis->result->answer, arena, &quoted);
     int left = table->row_total - table->row_count;
     if (left == 0)
         table->more = lab_arena_printf(arena, "More columns: gpulab analyze %s.", name);
-    else if (lab_str_starts(which, "First"))
-        table->more = lab_arena_printf(arena, "… %d more row%s: gpulab analyze %s.", left,
-                                       study_plural(left), name);
     else
-        table->more = lab_arena_printf(arena, "%s All: gpulab analyze %s.", which, name);
-    *ret_words = overview_words(page, table, columns_most < INT32_MAX ? which : "", arena);
+        table->more = lab_arena_printf(
+            arena, "… %d more row%s%s: gpulab analyze %s.", left, study_plural(left),
+            quoted == 0 ? ""
+            : quoted == 1
+                ? " (the answer quotes the last one shown)"
+                : lab_arena_printf(arena, " (the answer quotes the last %d shown)", quoted),
+            name);
+    bool *shown = lab_arena_alloc(arena, (size_t)table->column_count + 1, sizeof *shown);
+    for (int i = 0; i < table->column_count; i++)
+        shown[i] = own[i].title;
+    if (terminal)
+        lab_doc_table_shown(table, *terminal, shown);
+    struct lab_doc_table titled = *table;
+    titled.columns = whole->columns;
+    *ret_words =
+        overview_words(page, table, terminal ? "" : which,
+                       page_caption(analysis->result->by_point, &titled, shown, arena), arena);
     return table;
 }

@@ -378,8 +378,8 @@ static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     const struct lab_study_info *study = end->digest.study;
     const char *words = NULL;
     const struct lab_doc_table *overview =
-        page_overview(end->page, page_names_make(&end->digest, lab_doc_arena(doc)), INT32_MAX, rows,
-                      lab_doc_arena(doc), &words);
+        page_overview(end->page, page_names_make(&end->digest, lab_doc_arena(doc)), &end->style,
+                      INT32_MAX, rows, lab_doc_arena(doc), &words);
     if (overview) {
         lab_doc_gap(doc);
         lab_doc_table(doc, overview);

@@ -232,6 +232,35 @@ LAB_TEST(rows_that_the_answer_quotes_are_shown) {
                     "6 of 12 rows: the first, then those that the answer quotes. Mean over runs.");
 }
 
+/* Given sentences about columns, then those that the first screen has no room for have none. */
+LAB_TEST(captions_are_of_columns_that_are_shown) {
+    struct given *g = *state;
+    static const struct lab_doc_column own[] = {{.key = "point", .title = "Point"},
+                                                {.key = "p99", .title = "p99", .yields = 1},
+                                                {.key = "drift", .title = "Drift"},
+                                                {.key = "max", .title = "Max"}};
+    struct lab_doc_cell cells[] = {lab_cell_text("a"), lab_cell_text("1.1"), lab_cell_text("0.2%"),
+                                   lab_cell_text("3.1")};
+    struct lab_doc_table table = {.key = "points",
+                                  .title = "Points",
+                                  .columns = own,
+                                  .column_count = 4,
+                                  .cells = cells,
+                                  .row_count = 1};
+    struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
+    g->result.parts = &part;
+    g->result.part_count = 1;
+    g->result.column_count = 0;
+    g->result.by_point = "±: 95% CI. p99: over the median. Drift: from start to end.";
+    write_page(g, "html");
+    const char *end = strstr(g->text.text, ">Evidence<"),
+               *drift = strstr(g->text.text, "Drift: from start to end."),
+               *p99 = strstr(g->text.text, "p99: over the median.");
+    assert_true(drift && drift < end);
+    assert_true(p99 && p99 > end);
+    assert_null(strstr(g->text.text, "±: 95% CI"));
+}
+
 /* Given a bound in the answer that other rows have, too, then the first rows are shown. */
 LAB_TEST(a_bound_of_the_answer_selects_no_rows) {
     struct given *g = *state;
