@@ -168,6 +168,21 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
     lab_doc_end(doc);
 }
 
+/* How many of the actions come before the tables of bindings and settings: in the page's order, what
+ * stands behind those is secondary. Without such tables all that don't go on with the study. */
+static int count_main(const struct page_actions *actions, int later) {
+    for (int i = 0; i < later; i++)
+        if (actions->items[i].kind == PAGE_BIND || actions->items[i].kind == PAGE_CHOOSE)
+            return i;
+    return later;
+}
+
+static void add_pasted(const struct page_build *build, int from, int until) {
+    for (int i = from; i < until; i++)
+        if (build->actions.items[i].kind == PAGE_PASTE)
+            add_action(build->doc, &build->actions.items[i]);
+}
+
 void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     LAB_AUTO(arena, arena);
     struct study_digest digest;
@@ -194,12 +209,12 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         0; /* the first that goes on with the study: behind the tables, in the page's order */
     while (later < build.actions.count && build.actions.items[later].kind <= PAGE_CHOOSE)
         later++;
-    for (int i = 0; i < later; i++)
-        if (build.actions.items[i].kind == PAGE_PASTE)
-            add_action(build.doc, &build.actions.items[i]);
+    int before = count_main(&build.actions, later);
+    add_pasted(&build, 0, before);
     if (page_by_point(page))
         page_add_small_table(&build, page_by_point(page));
-    bool program = false, bound = advice && advice->line_count > 0, chosen = false;
+    bool bound = advice && advice->line_count > 0, program = bound && !advice->lines[0].missing,
+         chosen = false;
     for (int i = 0; i < build.actions.count; i++) {
         program |= has_program(&build.actions.items[i]);
         chosen |= advice && build.actions.items[i].kind == PAGE_CHOOSE;
@@ -208,6 +223,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         add_placement(build.doc, advice);
     if (chosen)
         add_choices(&build, advice);
+    add_pasted(&build, before, later);
     for (int i = later; i < build.actions.count; i++)
         if (build.actions.items[i].kind >= PAGE_PASTE && build.actions.items[i].kind != PAGE_CHOOSE)
             add_action(build.doc, &build.actions.items[i]);

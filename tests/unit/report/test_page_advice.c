@@ -176,6 +176,28 @@ LAB_TEST(runs_that_were_too_short_are_run_longer) {
                     "gpulab run numa_study experiment.repeat=5 experiment.test.num_steps=20");
 }
 
+/* Given secondary advice, then best_practices.md has it after the tables of bindings; and says what
+ * PROGRAM is wherever it stands, on a page about something else too. */
+LAB_TEST(practices_begin_with_the_main_advice) {
+    struct given *g = *state;
+    for (int minor = 0; minor < 2; minor++) {
+        g->result.action = "Predict other models";
+        g->result.minor = minor;
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        const char *said = strstr(g->text.text, "Predict other models."),
+                   *table = strstr(g->text.text, "## Placement");
+        assert_true(said && table);
+        assert_int_equal(said > table, minor);
+    }
+    g->result.action = NULL;
+    g->claims[0].kind = "stability.drift"; /* bindings are no answer */
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text);
+    assert_contains(g->text.text, "torchrun gpulab bind PROGRAM");
+    assert_contains(g->text.text, "\nPROGRAM: your command. ");
+}
+
 /* Given an open headline, then the line to paste has the runs that its spread asks for. */
 LAB_TEST(what_is_open_is_run_often_enough) {
     struct given *g = *state;
