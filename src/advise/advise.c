@@ -23,39 +23,6 @@ static void add_claim(struct lab_claim **claims, int *count, struct lab_claim cl
 
 /* --- binding --- */
 
-/* The chosen node against all others, over all models. Returns how many pairs there are. */
-static int add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                     int chosen, double weight, struct lab_contrast *contrast) {
-    int pairs = 0;
-    for (int m = 0; m < grid->model_count; m++)
-        for (int n = 0; n < device->node_count; n++) {
-            const struct lab_study_point *base = lab_numa_cell_at(device, m, n)->point,
-                                         *other = lab_numa_cell_at(device, m, chosen)->point;
-            if (n == chosen || !base || !other)
-                continue;
-            pairs++;
-            if (contrast)
-                lab_contrast_add_pair(contrast, base, other, weight);
-        }
-    return pairs;
-}
-
-static struct lab_claim make_claim(const struct lab_contrast *contrast, const char *kind,
-                                   const char *subject, const char *reference, bool simulated) {
-    struct lab_claim claim = lab_claim_named(lab_claim_estimate(contrast, LAB_STUDY_RATE), kind,
-                                             subject, reference, "throughput");
-    claim.simulated = simulated;
-    return claim;
-}
-
-/* "the other NUMA nodes"; of two its name. */
-static const char *others(const struct lab_numa_device *device, int chosen,
-                          struct lab_arena *arena) {
-    return device->node_count == 2
-               ? lab_arena_printf(arena, "NUMA node %d", device->nodes[1 - chosen].number)
-               : "the other NUMA nodes";
-}
-
 struct bindings { /* of devices that were bound to several nodes */
     const struct lab_numa_device **devices;
     int *chosen;
@@ -83,40 +50,29 @@ static struct bindings find_bindings(const struct lab_study_table *study,
     bool local = true;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
-        if (!lab_numa_home_tested(device))
-            continue; /* it may well be better than the best of the others */
-        int chosen = choose_node(device, before);
-        int pairs = add_pairs(grid, device, chosen, 0, NULL);
-        if (pairs == 0)
+        int chosen = choose_node(device, before), at = bindings.count;
+        if (device->binding.verdict == LAB_CLAIM_NOT_TESTED)
             continue;
-        struct lab_contrast contrast = {.arena = arena};
-        add_pairs(grid, device, chosen, 1.0 / pairs, &contrast);
-        const char *subject = lab_arena_printf(arena, "%s, NUMA node %d", device->title,
-                                               device->nodes[chosen].number);
         local = local && device->nodes[chosen].number == device->home;
-        bindings.devices[bindings.count] = device;
-        bindings.chosen[bindings.count] = chosen;
-        family[bindings.count] = &bindings.claims[bindings.count];
-        bindings.claims[bindings.count++] = make_claim(
-            &contrast, "advise.bind", subject, others(device, chosen, arena), study->simulated);
+        bindings.devices[at] = device;
+        bindings.chosen[at] = chosen;
+        bindings.claims[at] = before ? lab_numa_claim_binding(grid, device, chosen, arena)
+                                     : device->binding; /* as certain as the study's answer */
+        bindings.claims[at].simulated = study->simulated;
+        family[bindings.count++] = &bindings.claims[at];
     }
-    lab_claim_adjust(family, bindings.count);
-    for (int i = 0; i < bindings.count && !before; i++) { /* as certain as the study's answer */
-        bool certain = false;
-        for (int n = 0; n < bindings.devices[i]->node_count; n++)
-            certain |= bindings.devices[i]->nodes[n].claim.verdict == LAB_CLAIM_YES;
-        if (!certain && bindings.claims[i].verdict == LAB_CLAIM_YES)
-            bindings.claims[i].verdict = LAB_CLAIM_INCONCLUSIVE;
-    }
+    if (before)
+        lab_claim_adjust(family, bindings.count);
     struct lab_contrast all = {.arena = arena};
     for (int i = 0; i < bindings.count; i++) {
-        int pairs = add_pairs(grid, bindings.devices[i], bindings.chosen[i], 0, NULL);
-        add_pairs(grid, bindings.devices[i], bindings.chosen[i], 1.0 / pairs / bindings.count,
-                  &all);
+        int pairs = lab_numa_add_pairs(grid, bindings.devices[i], bindings.chosen[i], 0, NULL);
+        lab_numa_add_pairs(grid, bindings.devices[i], bindings.chosen[i],
+                           1.0 / pairs / bindings.count, &all);
     }
-    bindings.pooled =
-        make_claim(&all, "advise.bind_all", local ? "Local NUMA nodes" : "Advised NUMA nodes",
-                   "the other NUMA nodes", study->simulated);
+    bindings.pooled = lab_claim_named(lab_claim_estimate(&all, LAB_STUDY_RATE), "advise.bind_all",
+                                      local ? "Local NUMA nodes" : "Advised NUMA nodes",
+                                      "the other NUMA nodes", "throughput");
+    bindings.pooled.simulated = study->simulated;
     bindings.pooled.mean_of =
         lab_arena_printf(arena, "%d device%s", bindings.count, bindings.count == 1 ? "" : "s");
     return bindings;
@@ -262,12 +218,15 @@ static const char *make_answer(const struct lab_advice *advice, const struct bin
 struct lab_advice lab_advice_make(const struct lab_study_table *study,
                                   const struct lab_advice *before, struct lab_arena *arena) {
     struct lab_advice advice = {.study = lab_study_view_shorten(study->folder, arena),
-                                .simulated = study->simulated};
+
+                                .simulated = study->simulated,
+                                .unbound = ""};
     struct bindings bindings = {0};
     if (!lab_study_has_phases(study)) {
         struct lab_numa_grid grid = lab_numa_grid_make(study, "", arena);
         bindings = find_bindings(study, &grid, before, arena);
         add_lines(&advice, study, &grid, &bindings, arena);
+        advice.unbound = before || advice.line_count == 0 ? "" : lab_numa_unbound(&grid, arena);
     }
     if (bindings.count > 1)
         add_claim(&advice.tested, &advice.tested_count, bindings.pooled, arena);

@@ -33,7 +33,9 @@ struct lab_advice { /* from one study */
     struct lab_advice_line *lines; /* a device each */
     int line_count;
     struct lab_advice_line all; /* of all lines, where there are several; else zeroed */
-    struct lab_claim *choices;  /* settings and phases that pay off, devices to avoid */
+    const char *unbound; /* of devices without a line: "GPU 3: test local NUMA node 1 first."; "" or
+                            NULL = none */
+    struct lab_claim *choices; /* settings and phases that pay off, devices to avoid */
     int choice_count;
     const char *command;      /* runs programs as the best phase did; NULL = none gains */
     struct lab_claim *tested; /* what decided all that, whatever its verdict: pooled first */

@@ -40,6 +40,10 @@ static void add_lines(struct lab_doc *doc, const struct lab_advice *advice) {
     const struct lab_advice_line *all = advice->line_count > 1 ? &advice->all : advice->lines;
     add_table(doc, advice);
     lab_doc_gap(doc);
+    if (advice->unbound && *advice->unbound) {
+        lab_doc_text(doc, LAB_DOC_CHOICE, "%s", advice->unbound);
+        lab_doc_gap(doc);
+    }
     lab_doc_text(doc, LAB_DOC_TITLE, "One process");
     for (int i = 0; i < advice->line_count; i++) {
         add_code(doc, advice->lines[i].plain);

@@ -14,12 +14,14 @@
 struct figures {                   /* of a device */
     double best_node, device_node; /* NaN = its local one was not tested; unknown */
     int farthest_node, reference_node;
-    struct lab_claim change;
+    struct lab_claim gain, change;
 };
 
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, best_node, "best_node", "NUMA node to use", LAB_UNIT_COUNT,
               "NUMA node to use"),
+    LAB_FIELD(struct figures, gain, "gain", "Throughput on it, mean", LAB_UNIT_CHANGE,
+              "Throughput on it, mean"),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
               "Local node"),
     LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node tested",
@@ -101,6 +103,7 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
                               .device_node = device->home >= 0 ? device->home : (double)NAN,
                               .farthest_node = far->number,
                               .reference_node = device->nodes[device->reference].number,
+                              .gain = device->binding,
                               .change = far->claim};
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     struct row *rows = NULL;
@@ -121,15 +124,17 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
 
 /* --- the headline --- */
 
-/* What the device's nodes show together: YES where one differs, NO where none does. */
+/* YES where a node differs and the binding to the best one is certain, NO where no node differs. Of
+ * a local node that wasn't tested no binding is known: there a node is enough. */
 static enum lab_claim_verdict verdict_of(const struct lab_numa_device *device) {
     enum lab_claim_verdict verdict = LAB_CLAIM_NOT_TESTED;
+    bool certain = !lab_numa_home_tested(device) || device->binding.verdict == LAB_CLAIM_YES;
     for (int n = 0; n < device->node_count; n++) {
         enum lab_claim_verdict own = device->nodes[n].claim.verdict;
         if (n == device->reference || own == LAB_CLAIM_NOT_TESTED)
             continue;
         if (own == LAB_CLAIM_YES)
-            return own;
+            return certain ? own : LAB_CLAIM_INCONCLUSIVE;
         verdict = verdict == LAB_CLAIM_INCONCLUSIVE ? verdict : own;
     }
     return verdict;
@@ -141,18 +146,33 @@ static int binding_node(const struct lab_numa_device *device) {
                                         : device->home;
 }
 
-/* Of nodes that are inconclusive, the one with the largest effect. */
+/* Of devices that are inconclusive, the binding with the largest effect; where the local node
+ * wasn't tested, that of a node. */
 static const struct lab_claim *largest_open(const struct lab_numa_grid *grid) {
-    const struct lab_claim *largest = NULL;
-    for (int d = 0; d < grid->device_count; d++)
-        for (int n = 0; n < grid->devices[d].node_count; n++) {
-            const struct lab_claim *claim = &grid->devices[d].nodes[n].claim;
-            if (verdict_of(&grid->devices[d]) == LAB_CLAIM_INCONCLUSIVE &&
-                claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
-                (!largest || fabs(claim->effect) > fabs(largest->effect)))
+    const struct lab_claim *largest = &lab_claim_none;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        bool bound = device->binding.verdict != LAB_CLAIM_NOT_TESTED;
+        for (int n = 0; n < (bound ? 1 : device->node_count); n++) {
+            const struct lab_claim *claim = bound ? &device->binding : &device->nodes[n].claim;
+            if (verdict_of(device) == LAB_CLAIM_INCONCLUSIVE &&
+                claim->verdict != LAB_CLAIM_NOT_TESTED &&
+                !(fabs(claim->effect) <= fabs(largest->effect))) /* NaN at first */
                 largest = claim;
         }
-    return largest ? largest : &lab_claim_none;
+    }
+    return largest;
+}
+
+/* "GPUs 8 and 9: inconclusive; the largest difference: GPU 9, NUMA node 3: 0.9% higher throughput
+ * than the other NUMA nodes (…)." */
+static const char *open_sentence(const struct lab_numa_grid *grid, const char *who, int count,
+                                 struct lab_arena *arena) {
+    struct lab_claim value = *largest_open(grid);
+    value.verdict = LAB_CLAIM_YES; /* only its values: the sentence has the verdict already */
+    return lab_arena_printf(arena, "%s: inconclusive%s: %s.", who,
+                            count > 1 ? "; the largest difference" : "",
+                            lab_claim_sentence(&value, arena));
 }
 
 /* The sentence of the device and of all after it that have the same; NULL = an earlier one has
@@ -182,8 +202,7 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     if (verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
-        return lab_arena_printf(arena, "%s: inconclusive (%s%s).", who, count > 1 ? "at most " : "",
-                                lab_claim_effect(largest_open(grid), arena));
+        return open_sentence(grid, who, count, arena);
     return lab_arena_printf(arena, "%s: no difference%s.", who, lab_claim_larger(bound, arena));
 }
 
@@ -222,6 +241,19 @@ static void add_binding(const struct lab_numa_grid *grid, struct lab_arena *aren
             if (sentence)
                 lab_str_printf(text, "%s%s", text->length ? " " : "", sentence);
         }
+}
+
+const char *lab_numa_unbound(const struct lab_numa_grid *grid, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    for (int d = 0; d < grid->device_count; d++) {
+        enum lab_claim_verdict verdict = verdict_of(&grid->devices[d]);
+        bool open = verdict == LAB_CLAIM_INCONCLUSIVE ||
+                    (verdict == LAB_CLAIM_YES && !lab_numa_home_tested(&grid->devices[d]));
+        const char *sentence = open ? binding_of(grid, d, verdict, arena) : NULL;
+        if (sentence)
+            lab_str_printf(&text, "%s%s", text.length ? " " : "", sentence);
+    }
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* One of several devices, where their mean shows nothing: with its value, after the mean. */
@@ -399,6 +431,48 @@ static const char *untested_gpus(const struct lab_study_table *study, struct lab
     return count > 0 && known > 0 ? lab_words_devices(names, count, arena) : NULL;
 }
 
+/* As often as the spread asks for, of what anybody runs. */
+static int runs_for(const struct lab_claim *claim) {
+    int needed = lab_claim_runs(claim), twice = 2 * claim->n;
+    return needed > claim->n && needed <= LAB_CLAIM_RUNS_MOST ? needed
+           : twice > LAB_CLAIM_RUNS_MOST                      ? LAB_CLAIM_RUNS_MOST
+           : twice < LAB_CLAIM_RUNS_LEAST                     ? LAB_CLAIM_RUNS_LEAST
+                                                              : twice;
+}
+
+static int gpu_id_of(const struct lab_numa_grid *grid, const struct lab_numa_device *device) {
+    for (int m = 0; m < grid->model_count; m++) {
+        const struct lab_study_point *point = lab_numa_cell_at(device, m, device->reference)->point;
+        if (point)
+            return point->runs[0]->ranks[0].gpu_id;
+    }
+    return -1;
+}
+
+/* Devices without a verdict among others that have one: only these need more runs. */
+static void repeat_the_open(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                            struct lab_arena *arena) {
+    const char **names = NULL, *ids = "";
+    int count = 0, decided = 0, runs = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        decided += verdict_of(device) == LAB_CLAIM_YES || verdict_of(device) == LAB_CLAIM_NO;
+        if (verdict_of(device) != LAB_CLAIM_INCONCLUSIVE ||
+            device->binding.verdict == LAB_CLAIM_NOT_TESTED || device->binding.n < 2)
+            continue;
+        int own = runs_for(&device->binding), id = gpu_id_of(grid, device);
+        runs = own > runs ? own : runs;
+        ids = lab_arena_printf(arena, "%s%s%d", ids, count ? "," : "", id);
+        LAB_ADD(names, count, arena) = device->title;
+    }
+    if (count == 0 || decided == 0)
+        return;
+    result->further =
+        lab_arena_printf(arena, "experiment.hardware.gpu_ids=[%s] experiment.repeat=%d", ids, runs);
+    result->tests = lab_arena_printf(arena, "%s: inconclusive. For a verdict, %d runs per point",
+                                     lab_words_devices(names, count, arena), runs);
+}
+
 /* GPUs first: what holds for those tested need not hold for the others. */
 static void test_the_rest(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                           struct lab_arena *arena) {
@@ -407,6 +481,8 @@ static void test_the_rest(struct lab_analysis_result *result, const struct lab_n
     for (int d = 0; d < grid->device_count; d++)
         if (grid->pooled_count > 0 && !lab_numa_home_tested(&grid->devices[d]))
             LAB_ADD(names, count, arena) = grid->devices[d].title;
+    if (grid->pooled_count > 0 && count == 0 && !gpus)
+        repeat_the_open(result, grid, arena);
     if (grid->pooled_count == 0 || (count == 0 && !gpus))
         return;
     result->further = gpus ? "experiment.hardware.gpu_ids=all experiment.hardware.numa_nodes=all"

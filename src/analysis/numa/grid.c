@@ -260,6 +260,61 @@ static struct lab_claim claim_transfer_bound(struct lab_numa_grid *grid, struct 
     return claim;
 }
 
+/* --- bindings --- */
+
+int lab_numa_add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                       int chosen, double weight, struct lab_contrast *contrast) {
+    int pairs = 0;
+    for (int m = 0; m < grid->model_count; m++)
+        for (int n = 0; n < device->node_count; n++) {
+            const struct lab_study_point *base = lab_numa_cell_at(device, m, n)->point,
+                                         *other = lab_numa_cell_at(device, m, chosen)->point;
+            if (n == chosen || !base || !other)
+                continue;
+            pairs++;
+            if (contrast)
+                lab_contrast_add_pair(contrast, base, other, weight);
+        }
+    return pairs;
+}
+
+struct lab_claim lab_numa_claim_binding(const struct lab_numa_grid *grid,
+                                        const struct lab_numa_device *device, int chosen,
+                                        struct lab_arena *arena) {
+    struct lab_contrast contrast = {.arena = arena};
+    int pairs = lab_numa_home_tested(device)
+                    ? lab_numa_add_pairs(grid, device, chosen, 0, NULL)
+                    : 0; /* the local one may well be better than the best of the others */
+    if (pairs > 0)
+        lab_numa_add_pairs(grid, device, chosen, 1.0 / pairs, &contrast);
+    return make_claim(
+        &contrast, "advise.bind",
+        lab_arena_printf(arena, "%s, NUMA node %d", device->title, device->nodes[chosen].number),
+        device->node_count == 2 ? node_title(device->nodes[1 - chosen].number, arena)
+                                : "the other NUMA nodes");
+}
+
+/* A family of their own; none is more certain than that some node differs. */
+static void claim_bindings(struct lab_numa_grid *grid, struct lab_arena *arena) {
+    struct lab_claim **family = NULL;
+    int count = 0;
+    for (int d = 0; d < grid->device_count; d++) {
+        struct lab_numa_device *device = &grid->devices[d];
+        device->binding = lab_numa_claim_binding(grid, device, lab_numa_best_node(device), arena);
+        if (device->binding.verdict != LAB_CLAIM_NOT_TESTED)
+            LAB_ADD(family, count, arena) = &device->binding;
+    }
+    lab_claim_adjust(family, count);
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        bool certain = false;
+        for (int n = 0; n < device->node_count; n++)
+            certain |= device->nodes[n].claim.verdict == LAB_CLAIM_YES;
+        if (!certain && device->binding.verdict == LAB_CLAIM_YES)
+            grid->devices[d].binding.verdict = LAB_CLAIM_INCONCLUSIVE;
+    }
+}
+
 /* The largest distance below `below` of a node that isn't a reference; -1 = there is none. */
 static int next_distance(const struct lab_numa_grid *grid, int below) {
     int next = -1;
@@ -333,5 +388,6 @@ struct lab_numa_grid lab_numa_grid_make(const struct lab_study_table *study, con
     for (int d = 0; d < grid.device_count; d++)
         grid.devices[d].reference = choose_reference(&grid.devices[d]);
     claim_all(&grid, arena);
+    claim_bindings(&grid, arena);
     return grid;
 }

@@ -34,6 +34,9 @@ struct lab_numa_device {
     int node_count;
     int reference;               /* index into nodes */
     struct lab_numa_cell *cells; /* model by model, each with node_count of them */
+    /* Whether to bind it to its best node: that against all others, over all models. Headline,
+     * tables and advice rest on this claim. Not tested where its local node wasn't. */
+    struct lab_claim binding; /* "advise.bind" */
 };
 
 struct lab_numa_pooled { /* over all devices */
@@ -76,6 +79,17 @@ static inline struct lab_numa_cell *lab_numa_cell_at(const struct lab_numa_devic
 bool lab_numa_home_tested(const struct lab_numa_device *device);
 /* The node to bind to: one with higher throughput than the reference, or that. An index. */
 int lab_numa_best_node(const struct lab_numa_device *device);
+/* Adds that node against all others, over all models, with so much weight a pair; returns how many
+ * pairs there are. `contrast` NULL: counts them. */
+int lab_numa_add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                       int chosen, double weight, struct lab_contrast *contrast);
+/* The claim of binding the device to that node, by itself. */
+struct lab_claim lab_numa_claim_binding(const struct lab_numa_grid *grid,
+                                        const struct lab_numa_device *device, int chosen,
+                                        struct lab_arena *arena);
+/* What holds for devices that aren't bound, of which some are slower on a remote node: "GPU 3: test
+ * local NUMA node 1 first."; "" = none is left (numa.c). */
+const char *lab_numa_unbound(const struct lab_numa_grid *grid, struct lab_arena *arena);
 
 /* Those of a study (charts.c); their names end with the suffix. */
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,

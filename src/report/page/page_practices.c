@@ -99,7 +99,9 @@ void page_add_actions(const struct page_build *build) {
 
 /* --- best_practices.md --- */
 
-static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) {
+/* `answer`: what is said already. */
+static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
+                          const char *answer) {
     static const struct lab_doc_column columns[] = {
         {NULL, "GPU", LAB_UNIT_TEXT},        {NULL, "NUMA node", LAB_UNIT_COUNT},
         {NULL, "Cores", LAB_UNIT_TEXT},      {NULL, "Throughput, mean", LAB_UNIT_FIGURE},
@@ -119,6 +121,8 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice) 
         lab_doc_add(doc, lab_cell_text(lab_words_range(line->least, line->most, arena)));
         lab_doc_add(doc, lab_cell_text(line->gain.reference));
     }
+    if (advice->unbound && *advice->unbound && !(answer && strstr(answer, advice->unbound)))
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%s", advice->unbound);
     lab_doc_end(doc);
     const struct lab_advice_line *all = all_lines(advice);
     const char *const lines[] = {all->torchrun, all->mpirun, all->srun};
@@ -168,8 +172,9 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
     lab_doc_end(doc);
 }
 
-/* How many of the actions come before the tables of bindings and settings: in the page's order, what
- * stands behind those is secondary. Without such tables all that don't go on with the study. */
+/* How many of the actions come before the tables of bindings and settings: in the page's order,
+ * what stands behind those is secondary. Without such tables all that don't go on with the
+ * study. */
 static int count_main(const struct page_actions *actions, int later) {
     for (int i = 0; i < later; i++)
         if (actions->items[i].kind == PAGE_BIND || actions->items[i].kind == PAGE_CHOOSE)
@@ -220,7 +225,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         chosen |= advice && build.actions.items[i].kind == PAGE_CHOOSE;
     }
     if (bound)
-        add_placement(build.doc, advice);
+        add_placement(build.doc, advice, answer);
     if (chosen)
         add_choices(&build, advice);
     add_pasted(&build, before, later);

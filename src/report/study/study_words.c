@@ -438,16 +438,28 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
 
 /* Where the last part of a word's key begins: "duration" of " experiment.duration=60s". */
 static const char *key_of(const char *word, size_t *ret_length) {
-    size_t length = strcspn(word + 1, "= ");
-    const char *dot = memrchr(word + 1, '.', length);
-    const char *key = dot ? dot + 1 : word + 1;
-    *ret_length = (size_t)(word + 1 + length - key);
-    return key;
+    const char *key = word + 1 + (word[1] == '\'');
+    size_t length = strcspn(key, "= ");
+    const char *dot = memrchr(key, '.', length), *last = dot ? dot + 1 : key;
+    *ret_length = (size_t)(key + length - last);
+    return last;
+}
+
+/* The space behind a shell word, or the end: spaces within quotes belong to it. */
+static const char *word_end(const char *at) {
+    bool quoted = false;
+    for (; *at && (quoted || *at != ' '); at++) {
+        if (*at == '\\' && !quoted && at[1])
+            at++;
+        else if (*at == '\'')
+            quoted = !quoted;
+    }
+    return at;
 }
 
 /* Whether one of the words sets that key. */
 static bool sets_key(const char *words, const char *key, size_t length) {
-    for (const char *at = words; at && *at; at = strchrnul(at + 1, ' ')) {
+    for (const char *at = words; at && *at; at = word_end(at + 1)) {
         size_t own;
         const char *found = key_of(at, &own);
         if (own == length && strncmp(found, key, length) == 0)
@@ -468,7 +480,7 @@ void study_add_repeat_command(const struct lab_study_info *study, int repeat, co
     for (const char *at = study->command, *end; *at; at = end) {
         size_t length;
         const char *key = key_of(at, &length);
-        end = strchrnul(at + 1, ' ');
+        end = word_end(at + 1);
         bool runs = repeat > 0 && length == 4 && strncmp(key, "runs", 4) == 0;
         bool apart = elsewhere && length == 10 && strncmp(key, "output_dir", 10) == 0;
         if (key[length] != '=' || !(runs || apart || sets_key(changed.text, key, length)))

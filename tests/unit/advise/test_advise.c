@@ -81,6 +81,25 @@ LAB_TEST(no_line_without_a_certain_gain) {
     given_end(&given);
 }
 
+/* Devices without a line are named, with the reason; none is where all have one. */
+LAB_TEST(devices_without_a_line_are_named) {
+    struct given_study given;
+    struct lab_advice advice = advise(&given, 3, 5, 1 / 1.2, .005);
+    assert_string_equal(advice.unbound, "");
+    for (int i = 0; i < given.table.run_count; i++)
+        if (given.table.runs[i].ranks[0].gpu == 2)
+            given.table.runs[i].rate *= exp(.5 * given_normal(&given));
+    advice = lab_advice_make(&given.table, NULL, &given.arena);
+    assert_int_equal(advice.line_count, 2);
+    assert_contains(advice.unbound, "GPU 2: inconclusive: GPU 2, NUMA node 0: ");
+    struct lab_doc *doc = lab_doc_open(NULL, &given.arena);
+    LAB_AUTO(str, text);
+    lab_advice_add(doc, &advice);
+    lab_doc_write(doc, "markdown", (struct lab_style){0}, &text);
+    assert_contains(text.text, "GPU 2: inconclusive: ");
+    given_end(&given);
+}
+
 LAB_TEST(a_bound_says_what_is_not_gained) {
     struct given_study given;
     struct lab_advice advice = advise(&given, 4, 8, 1, .001);

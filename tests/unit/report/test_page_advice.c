@@ -196,6 +196,28 @@ LAB_TEST(practices_begin_with_the_main_advice) {
     lab_page_practices(&g->page, &g->text);
     assert_contains(g->text.text, "torchrun gpulab bind PROGRAM");
     assert_contains(g->text.text, "\nPROGRAM: your command. ");
+    g->advice.unbound = "GPU 3: test local NUMA node 1 first.";
+    for (int said = 0; said < 2; said++) { /* once */
+        g->result.answer = said ? "Bind it. GPU 3: test local NUMA node 1 first." : "Nothing.";
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        const char *first = strstr(g->text.text, g->advice.unbound);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, g->advice.unbound));
+    }
+}
+
+/* Given keys that the study's own command has in quotes, then a line that changes them has each
+ * once, and leaves other quoted words whole. */
+LAB_TEST(a_changed_line_has_each_key_once) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run numa_study 'gpu_ids=[0, 1]' 'name=it'\\''s one' "
+                             "'numa_nodes=[0,1]' repeat=3";
+    g->result.tests = "GPU 1: inconclusive. For a verdict, 8 runs per point";
+    g->result.further = "experiment.hardware.gpu_ids=[1] experiment.repeat=8";
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "gpulab run numa_study 'name=it'\\''s one' 'numa_nodes=[0,1]' "
+                                  "experiment.hardware.gpu_ids=[1] experiment.repeat=8\n");
 }
 
 /* Given an open headline, then the line to paste has the runs that its spread asks for. */
