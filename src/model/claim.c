@@ -221,6 +221,8 @@ static struct estimate estimate(const struct lab_claim *claim, struct lab_arena 
         return (struct estimate){lab_arena_printf(arena, "%.2f", claim->effect),
                                  lab_arena_printf(arena, "%.2f", claim->low),
                                  lab_arena_printf(arena, "%.2f", claim->high), ""};
+    if (lab_str_equal(claim->unit, "FLOP/sample")) /* as tables and axes have the work of models */
+        return rounded(claim, 1e9, " GFLOP/sample", arena);
     while (i < last && fabs(claim->effect) >= 999.5 * scale) {
         scale *= 1000;
         i++;
@@ -370,7 +372,8 @@ const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *are
         return "inconclusive";
     if (claim->unit) {
         struct estimate words = estimate(claim, arena);
-        return isnan(claim->low) ? lab_arena_printf(arena, "%s%s", words.value, words.unit)
+        return isnan(claim->low) ? lab_arena_printf(arena, "%s%s%s", words.value, words.unit,
+                                                    claim->reason ? ", inconclusive" : "")
                                  : lab_arena_printf(arena, "%s%s [%s, %s]", words.value, words.unit,
                                                     words.low, words.high);
     }

@@ -184,6 +184,10 @@ LAB_TEST(an_estimate_has_a_unit_and_no_reference) {
     assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 52.9]");
     claim.high = 1041e12;
     assert_string_equal(lab_claim_short(&claim, &test_arena), "52.1 TFLOP/s [51.3, 1041.0]");
+    struct lab_claim work = given(0.521e9, 0.511e9, 0.531e9, NAN, 3); /* one prefix for all */
+    work.unit = "FLOP/sample";
+    lab_claim_judge(&work, NAN);
+    assert_string_equal(lab_claim_short(&work, &test_arena), "0.521 GFLOP/sample [0.511, 0.531]");
     claim.effect = 1e13, claim.low = 9.98e12, claim.high = 1.002e13; /* the same decimals */
     assert_string_equal(lab_claim_short(&claim, &test_arena), "10.00 TFLOP/s [9.98, 10.02]");
     struct lab_claim change = given(-.0004, -.03, .03, NAN, 30);
