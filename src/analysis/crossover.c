@@ -118,21 +118,64 @@ static const char *common_sentence(const struct crossover_group *groups, int cou
                             lab_words_devices(devices, device_count, arena));
 }
 
+/* Of groups that differ in more than device and NUMA node: how many have a crossover, and where;
+ * NULL = fewer than two have for certain. */
+static const char *range_sentence(const struct crossover_group *groups, int count,
+                                  struct lab_arena *arena) {
+    const struct lab_claim *least = NULL, *most = NULL;
+    int found = 0, open = 0, all = 0;
+    bool alike = true;
+    for (int g = 0; g < count; g++) {
+        alike &= lab_str_equal(groups[g].what, groups[0].what);
+        for (int s = 0; s < groups[g].series_count; s++, all++) {
+            const struct lab_claim *claim = &groups[g].series[s].claim;
+            open += claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+            if (claim->verdict != LAB_CLAIM_YES)
+                continue;
+            found++;
+            least = !least || claim->effect < least->effect ? claim : least;
+            most = !most || claim->effect > most->effect ? claim : most;
+        }
+    }
+    if (found < 2 || alike)
+        return NULL;
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "Crossover in %d of %d groups of models with the same settings", found,
+                   all);
+    if (open > 0)
+        lab_str_printf(&text, ", inconclusive in %d", open);
+    if (all > found + open)
+        lab_str_printf(&text, ", not within the tested range in %d", all - found - open);
+    lab_str_printf(&text, ". Lowest: %s. Highest: %s.", lab_claim_sentence(least, arena),
+                   lab_claim_sentence(most, arena));
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* Nearest NUMA nodes first: a remote one shifts the crossover. */
 static void add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
                        int count, struct lab_arena *arena) {
     struct lab_stage_estimates *found = NULL;
-    int found_count = 0;
+    struct lab_stage_pooled *pooled = NULL;
+    int found_count = 0, told = 0;
+    LAB_AUTO(str, text);
     for (int g = 0; g < count; g++)
         LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
-    struct lab_claim claim = lab_stage_pool(found, found_count, "FLOP/sample", arena);
-    if (claim.verdict == LAB_CLAIM_NOT_TESTED) {
-        result->answer = common_sentence(groups, count, arena);
-        return;
+    int pooled_count = lab_stage_pool(found, found_count, arena, &pooled);
+    for (int i = 0; i < pooled_count; i++) {
+        struct lab_claim claim =
+            crossover_claim(pooled[i].values, pooled[i].blocks, pooled[i].title, NAN, NAN, arena);
+        if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+            continue;
+        lab_analysis_add_claim(result, &claim, arena);
+        lab_str_printf(&text, "%s%s", told ? " " : "",
+                       told ? lab_arena_printf(arena, "%s.", lab_claim_sentence(&claim, arena))
+                            : sentence_of(&claim, "", arena));
+        told++;
     }
-    claim.kind = "crossover.work";
-    claim.quantity = "crossover at";
-    lab_analysis_add_claim(result, &claim, arena);
-    result->answer = sentence_of(&claim, "", arena);
+    result->answer =
+        told ? lab_arena_strdup(arena, text.text) : common_sentence(groups, count, arena);
+    if (!result->answer)
+        result->answer = range_sentence(groups, count, arena);
 }
 
 /* --- the whole --- */

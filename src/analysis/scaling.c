@@ -321,20 +321,26 @@ static int add_group(const struct scaling_config *config, const struct lab_study
 #define MODELS_LEAST   2
 #define GROUPS_CHARTED 2 /* of a study: the same models from each NUMA node look alike */
 
+/* From the nearest NUMA nodes that several devices have. */
 static void add_pooled(struct lab_analysis_result *result, const struct scaling_group *groups,
                        int count, struct lab_arena *arena) {
     struct lab_stage_estimates *rates = NULL;
+    struct lab_stage_pooled *pooled = NULL;
     int rate_count = 0;
     for (int g = 0; g < count; g++)
-        LAB_ADD(rates, rate_count, arena) = groups[g].rates;
-    struct lab_claim claim = lab_stage_pool(rates, rate_count, "FLOP/s", arena);
-    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
+        LAB_ADD(rates, rate_count, arena) = (struct lab_stage_estimates){
+            groups[g].of, groups[g].rates.values, groups[g].rates.blocks};
+    if (lab_stage_pool(rates, rate_count, arena, &pooled) == 0)
         return;
-    claim.kind = "scaling.compute_rate";
-    claim.quantity = "compute rate";
+    struct lab_claim claim =
+        lab_claim_named(lab_claim_from_blocks(pooled->values, pooled->blocks, "FLOP/s"),
+                        "scaling.compute_rate", pooled->title, "", "compute rate");
     lab_analysis_add_claim(result, &claim, arena);
     result->answer = lab_arena_printf(arena, "%s %s.", result->answer ? result->answer : "",
                                       lab_claim_sentence(&claim, arena));
+    if (pooled->without)
+        result->answer = lab_arena_printf(arena, "%s %s left out: its runs don't determine one.",
+                                          result->answer, pooled->without);
 }
 
 static int add_study(const struct scaling_config *config, const struct lab_analysis_input *input,

@@ -25,13 +25,15 @@ struct crossover_series { /* models by work: of one depth or width, or all of th
     const char *title;    /* "by depth", "by model" */
     const struct crossover_model **models;
     int count;
-    struct lab_stage_estimates found; /* NaN = the block has none */
+    /* In the block all models are compute-bound: 0; transfer-bound: INFINITY; else NaN = none */
+    struct lab_stage_estimates found;
     struct lab_claim claim; /* "crossover.work", in operations of a sample; not tested = not within
                                the tested range */
 };
 
 struct crossover_group {
     const char *name, *title;       /* "GPU 0, NUMA node 1" */
+    const char *what;               /* settings that all of its models have: "batch_size=8" */
     struct crossover_model *models; /* ascending by work */
     int count;
     struct crossover_series *series; /* at least one */
@@ -42,6 +44,12 @@ struct crossover_group {
 /* All groups of runs on one device; verdicts of models hold for all of them together. */
 int crossover_groups_make(const struct lab_study_table *study, const char *prefix,
                           struct lab_arena *arena, struct crossover_group **ret_groups);
+
+/* "crossover.work" from one value of each block, as in `found`. Where some blocks have none in the
+ * tested range it is inconclusive, a bound of those that have. From `least` to `most` GFLOP of a
+ * sample was run; NaN = that differs. */
+struct lab_claim crossover_claim(const double *values, int blocks, const char *subject,
+                                 double least, double most, struct lab_arena *arena);
 
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena);

@@ -58,9 +58,10 @@ static const char *shown_bound(const struct crossover_model *model) {
 
 /* --- the crossover --- */
 
-/* Operations of a sample in one block, between models that it holds; NaN = none. */
+/* Operations of a sample in one block, between models that it holds; crossover.h says what stands
+ * for none. */
 static double crossing(const struct crossover_series *series, int repeat) {
-    double before = NAN, work_before = NAN, found = NAN;
+    double before = NAN, work_before = NAN, found = NAN, least = INFINITY, most = -INFINITY;
     for (int m = 0; m < series->count; m++) {
         const struct lab_study_run *run = lab_stage_run(series->models[m]->point, repeat);
         if (!run)
@@ -72,8 +73,55 @@ static double crossing(const struct crossover_series *series, int repeat) {
             found = work_before + (work - work_before) * before / (before - excess);
         before = excess;
         work_before = work;
+        least = fmin(least, excess);
+        most = fmax(most, excess);
     }
-    return found;
+    return !isnan(found) ? found : least >= 0 ? 0 : most < 0 ? INFINITY : (double)NAN;
+}
+
+/* Some blocks have it beyond one end of the tested range: the others bound it. */
+static void set_bound(struct lab_claim *claim, bool below, double bound, int beyond, int blocks,
+                      double end, struct lab_arena *arena) {
+    claim->effect = bound;
+    claim->quantity = below ? "crossover at or below" : "crossover at or above";
+    claim->reason = lab_arena_printf(
+        arena, "in %d of %d runs all models are %s-bound%s", beyond, blocks,
+        below ? "compute" : "transfer",
+        isnan(end)
+            ? ""
+            : lab_arena_printf(
+                  arena, below ? ", from %.3g GFLOP/sample up" : ", up to %.3g GFLOP/sample", end));
+}
+
+struct lab_claim crossover_claim(const double *values, int blocks, const char *subject,
+                                 double least, double most, struct lab_arena *arena) {
+    double *found = lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *found), low = INFINITY,
+           high = 0;
+    int below = 0, above = 0;
+    for (int b = 0; b < blocks; b++) {
+        bool inside = values[b] > 0 && isfinite(values[b]);
+        below += values[b] == 0;
+        above += isinf(values[b]) != 0;
+        found[b] = inside ? values[b] : (double)NAN;
+        low = inside ? fmin(low, values[b]) : low;
+        high = inside ? fmax(high, values[b]) : high;
+    }
+    struct lab_claim claim = lab_claim_named(lab_claim_from_blocks(found, blocks, "FLOP/sample"),
+                                             "crossover.work", subject, "", "crossover at");
+    if (claim.n == 0 || claim.n == blocks)
+        return claim;
+    claim.verdict = LAB_CLAIM_INCONCLUSIVE;
+    claim.low = claim.high = NAN;
+    if (claim.n + below == blocks)
+        set_bound(&claim, true, high, below, blocks, least, arena);
+    else if (claim.n + above == blocks)
+        set_bound(&claim, false, low, above, blocks, most, arena);
+    else
+        claim.reason =
+            lab_arena_printf(arena, "%d of %d runs have no crossover within the tested range",
+                             blocks - claim.n, blocks);
+    claim.n = blocks;
+    return claim;
 }
 
 /* Whether one is transfer-bound and the other compute-bound, by their means. */
@@ -118,20 +166,12 @@ static void claim_crossover(const struct lab_study_group *from, const struct cro
     for (int b = 0; b < blocks; b++)
         values[b] = crossing(series, repeats[b]);
     series->found = (struct lab_stage_estimates){from, values, blocks};
-    series->claim = lab_claim_from_blocks(values, blocks, "FLOP/sample");
-    if (series->claim.n > 0 && series->claim.n < blocks) { /* others have none in this range */
-        series->claim.verdict = LAB_CLAIM_INCONCLUSIVE;
-        series->claim.low = series->claim.high = NAN;
-        series->claim.reason =
-            lab_arena_printf(arena, "%d of %d runs have no crossover within the tested range",
-                             blocks - series->claim.n, blocks);
-        series->claim.n = blocks;
-    }
-    series->claim = lab_claim_named(
-        series->claim, "crossover.work",
+    series->claim = crossover_claim(
+        values, blocks,
         group->series_count > 1 ? lab_arena_printf(arena, "%s, %s", group->title, series->title)
                                 : group->title,
-        "", "crossover at");
+        series->count ? series->models[0]->gflop : (double)NAN,
+        series->count ? series->models[series->count - 1]->gflop : (double)NAN, arena);
     for (int m = 0; m < series->count; m++)
         lab_claim_add_scope(&series->claim, points[m]->name, arena);
 }
@@ -158,6 +198,7 @@ static struct crossover_group make_group(const struct lab_study_group *from, con
     struct crossover_group group = {
         .name = lab_arena_printf(arena, "%s%s", prefix, from->name),
         .title = lab_stage_title(from, arena),
+        .what = from->what,
         .models = lab_arena_alloc(arena, (size_t)from->count, sizeof *group.models),
         .count = from->count,
         .simulated = simulated};

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -220,35 +221,93 @@ struct lab_stage_series lab_stage_series_find(const struct lab_study_group *grou
 
 /* --- several devices --- */
 
-static int node_of(const struct lab_study_group *group) {
-    return group->points[0]->runs[0]->ranks[0].numa_node;
+static const struct lab_study_rank *rank_of(const struct lab_stage_estimates *estimates) {
+    return &estimates->group->points[0]->runs[0]->ranks[0];
 }
 
-struct lab_claim lab_stage_pool(const struct lab_stage_estimates *groups, int count,
-                                const char *unit, struct lab_arena *arena) {
+/* 0 = local; unknown ones by their nodes, behind all others. */
+static int distance_of(const struct lab_stage_estimates *estimates) {
+    enum { UNKNOWN = 1 << 20 };
+    const struct lab_study_rank *rank = rank_of(estimates);
+    return rank->device_node >= 0 && rank->device_node == rank->numa_node ? 0
+           : rank->distance > 0                                           ? rank->distance
+                                : UNKNOWN + rank->numa_node;
+}
+
+/* "NUMA node 0" where all have that one. */
+static const char *nodes_title(const struct lab_stage_estimates *const *members, int count,
+                               struct lab_arena *arena) {
+    int node = rank_of(members[0])->numa_node;
+    for (int i = 1; i < count; i++)
+        if (rank_of(members[i])->numa_node != node)
+            return distance_of(members[0]) == 0
+                       ? ", local NUMA nodes"
+                       : lab_arena_printf(arena, ", NUMA nodes at distance %d",
+                                          distance_of(members[0]));
+    return lab_words_node(node, arena);
+}
+
+/* Each once, by their numbers; NULL = there are fewer than so many. */
+static const char *device_names(const struct lab_stage_estimates *const *members, int count,
+                                int least, struct lab_arena *arena) {
+    const struct lab_study_rank **ranks = NULL;
+    const char **names = NULL;
+    int rank_count = 0, name_count = 0;
+    for (int i = 0; i < count; i++)
+        LAB_ADD(ranks, rank_count, arena) = rank_of(members[i]);
+    LAB_SORT_REFS(ranks, rank_count, LAB_BY(*ranks, device));
+    for (int i = 0; i < rank_count; i++)
+        if (i == 0 || !lab_str_equal(ranks[i]->device, ranks[i - 1]->device))
+            LAB_ADD(names, name_count, arena) = lab_study_device_title(ranks[i]->device, arena);
+    return name_count < least ? NULL : lab_words_devices(names, name_count, arena);
+}
+
+static struct lab_stage_pooled pool(const struct lab_stage_estimates *const *members, int count,
+                                    struct lab_arena *arena) {
+    struct lab_stage_pooled made = {.blocks = members[0]->blocks};
+    for (int i = 1; i < count; i++)
+        made.blocks = members[i]->blocks < made.blocks ? members[i]->blocks : made.blocks;
+    made.values = lab_arena_alloc(arena, (size_t)made.blocks + 1, sizeof *made.values);
+    for (int b = 0; b < made.blocks; b++) {
+        double sum = 0;
+        for (int i = 0; i < count; i++)
+            sum += log(members[i]->values[b]);
+        made.values[b] = exp(sum / count);
+    }
+    return made;
+}
+
+int lab_stage_pool(const struct lab_stage_estimates *groups, int count, struct lab_arena *arena,
+                   struct lab_stage_pooled **ret_pooled) {
     const struct lab_study_group *first = NULL;
-    double *sums = NULL;
-    int devices = 0, blocks = 0;
-    for (int g = 0; g < count; g++) {
-        const struct lab_study_group *group = groups[g].group;
-        first = first ? first : group;
-        if (!group || node_of(group) != node_of(first) || !lab_str_equal(group->what, first->what))
+    int made_count = 0;
+    for (int at = -1, next; at < INT_MAX; at = next) { /* distance by distance */
+        const struct lab_stage_estimates **members = NULL, **others = NULL;
+        int member_count = 0, other_count = 0;
+        next = INT_MAX;
+        for (int g = 0; g < count; g++) {
+            if (!groups[g].group)
+                continue;
+            first = first ? first : groups[g].group;
+            if (!lab_str_equal(groups[g].group->what, first->what))
+                continue;
+            int own = distance_of(&groups[g]);
+            if (own > at && own < next)
+                next = own;
+            if (own == at && groups[g].values)
+                LAB_ADD(members, member_count, arena) = &groups[g];
+            else if (own == at)
+                LAB_ADD(others, other_count, arena) = &groups[g];
+        }
+        const char *names = members ? device_names(members, member_count, 2, arena) : NULL;
+        if (!names)
             continue;
-        blocks = devices == 0 || groups[g].blocks < blocks ? groups[g].blocks : blocks;
-        sums = sums ? sums : lab_arena_alloc(arena, (size_t)blocks + 1, sizeof *sums);
-        for (int b = 0; b < blocks; b++)
-            sums[b] += log(groups[g].values[b]);
-        devices++;
+        struct lab_stage_pooled made = pool(members, member_count, arena);
+        made.title =
+            lab_arena_printf(arena, "%s%s%s%s", names, nodes_title(members, member_count, arena),
+                             *first->what ? ", " : "", first->what);
+        made.without = device_names(others, other_count, 1, arena);
+        LAB_ADD(*ret_pooled, made_count, arena) = made;
     }
-    for (int b = 0; b < blocks; b++)
-        sums[b] = exp(sums[b] / devices);
-    struct lab_claim claim = lab_claim_none;
-    if (devices > 1) {
-        claim = lab_claim_from_blocks(sums, blocks, unit);
-        if (claim.n > 0 && claim.n < blocks)
-            claim.verdict = LAB_CLAIM_INCONCLUSIVE;
-        claim.subject = lab_arena_printf(arena, "%d devices, NUMA node %d%s%s", devices,
-                                         node_of(first), *first->what ? ", " : "", first->what);
-    }
-    return claim;
+    return made_count;
 }

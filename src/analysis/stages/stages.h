@@ -60,11 +60,19 @@ struct lab_stage_series lab_stage_series_find(const struct lab_study_group *grou
 
 struct lab_stage_estimates {             /* of a group: one value for each block */
     const struct lab_study_group *group; /* NULL = there are none */
-    const double *values;
+    const double *values;                /* NULL = it was run, and its runs determine none */
     int blocks;
 };
 
-/* The mean of logarithms, block by block, over the devices that ran from the NUMA node of the first
- * group with its settings: "4 devices, NUMA node 0, batch_size=8". Fewer than two: not tested. */
-struct lab_claim lab_stage_pool(const struct lab_stage_estimates *groups, int count,
-                                const char *unit, struct lab_arena *arena);
+struct lab_stage_pooled { /* over devices that are equally far from the NUMA nodes of their runs */
+    const char *title; /* "GPUs 0–3, NUMA node 0", "GPUs 0–9, local NUMA nodes, batch_size=8" */
+    const char *without; /* devices that ran so without a value: "GPU 8"; NULL = none */
+    double *values;      /* the mean of logarithms, block by block */
+    int blocks;
+};
+
+/* Of groups with the settings of the first: one for each distance that at least two devices have,
+ * the nearest first. A node that is local to one device is remote to another: they aren't one.
+ * Returns how many. */
+int lab_stage_pool(const struct lab_stage_estimates *groups, int count, struct lab_arena *arena,
+                   struct lab_stage_pooled **ret_pooled);

@@ -164,6 +164,86 @@ LAB_TEST(test_depth_and_width_are_series_of_their_own) {
     given_end(&given);
 }
 
+/* In some runs the smallest model is compute-bound already: then the others are a bound, not the
+ * value of those that happen to have one. */
+LAB_TEST(test_a_crossover_at_the_end_of_the_range_is_a_bound) {
+    for (int above = 0; above < 2; above++) {
+        struct given_study given;
+        given_begin(&given, "transfer_study");
+        for (int r = 0; r < 5; r++) { /* copies of a sample take 0.1 ms */
+            double near = (above ? r == 0 : r > 0) ? 1.01e-3 : 0.99e-3;
+            add_run(&given, (struct model){"vit0x0x0", 0, 0, NULL}, r, 0);
+            add_run(&given, (struct model){"vit_a", 0.521, above ? 0.2e-3 : near, NULL}, r, 0);
+            add_run(&given, (struct model){"vit_b", 23.6, above ? near : 6e-3, NULL}, r, 0);
+        }
+        struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+        const struct lab_claim *claim = &result.claims[0];
+        assert_int_equal(claim->verdict, LAB_CLAIM_INCONCLUSIVE);
+        assert_true(above ? claim->effect > 20e9 : claim->effect < 0.6e9);
+        assert_says(result.answer,
+                    above ? "crossover at or above 23.3 GFLOP/sample (5 runs); in 4 of 5 runs all "
+                            "models are transfer-bound, up to 23.6 GFLOP/sample."
+                          : "crossover at or below 0.567 GFLOP/sample (5 runs); in 4 of 5 runs all "
+                            "models are compute-bound, from 0.521 GFLOP/sample up.");
+        assert_says(lab_claim_short(claim, &given.arena), " GFLOP/sample, inconclusive");
+        given_end(&given);
+    }
+}
+
+/* A NUMA node that is local to one device and remote to another shifts only the latter's crossover:
+ * devices at one distance are pooled. */
+LAB_TEST(test_devices_are_pooled_by_distance) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int node = 0; node < 2; node++) {
+            bool local = gpu / 2 == node;
+            int first = given.table.run_count;
+            add_models(&given, 5, 0.01);
+            for (int i = first; i < given.table.run_count; i++) {
+                struct lab_study_run *run = &given.table.runs[i];
+                struct lab_iteration *items = (struct lab_iteration *)run->ranks[0].iterations;
+                for (int k = 0; k < 5 && !local; k++) /* crossover at 4.5 GFLOP */
+                    items[k].stages[LAB_STAGE_H2D].end_ns += 1000000;
+                run->ranks[0].device = lab_arena_printf(&given.arena, "cuda:%d", gpu);
+                run->ranks[0].numa_node = node;
+                run->ranks[0].device_node = gpu / 2;
+                run->ranks[0].distance = local ? 10 : 32;
+                run->point =
+                    lab_arena_printf(&given.arena, "gpu%d_numa%d_%s", gpu, node, run->model);
+            }
+        }
+    struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+    const struct lab_claim *claims = result.claims;
+    assert_string_equal(claims[0].subject, "GPUs 0–3, local NUMA nodes");
+    assert_true(claims[0].low <= 2e9 && 2e9 <= claims[0].high);
+    assert_string_equal(claims[1].subject, "GPUs 0–3, NUMA nodes at distance 32");
+    assert_true(claims[1].low <= 4.5e9 && 4.5e9 <= claims[1].high);
+    assert_says(result.answer, "GPUs 0–3, local NUMA nodes: crossover at ");
+    assert_says(result.answer, ". GPUs 0–3, NUMA nodes at distance 32: crossover at ");
+    given_end(&given);
+}
+
+/* Several groups with a crossover: the headline is their range, not the group that ran first. */
+LAB_TEST(test_groups_of_other_settings_are_a_range) {
+    static const char *const batches[] = {"{\"batch_size\": 8}", "{\"batch_size\": 16}",
+                                          "{\"batch_size\": 32}"};
+    static const double small_s[] = {1.5e-3, 0.9e-3, 0.5e-3};
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    for (int r = 0; r < 3; r++)
+        for (int b = 0; b < 3; b++) {
+            add_run(&given, (struct model){"vit_a", 0.521, small_s[b], batches[b]}, r, 0.01);
+            add_run(&given, (struct model){"vit_b", 4, 6e-3, batches[b]}, r, 0.01);
+        }
+    struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+    assert_says(result.answer, "Crossover in 2 of 3 groups of models with the same settings, not "
+                               "within the tested range in 1. Lowest: GPU 0, NUMA node 0, "
+                               "batch_size=16: crossover at 0.5");
+    assert_says(result.answer, " Highest: GPU 0, NUMA node 0, batch_size=32: crossover at 0.");
+    given_end(&given);
+}
+
 /* The headline is the mean over devices, block by block. */
 LAB_TEST(test_devices_are_pooled_first) {
     for (int runs = 5; runs > 0; runs -= 4) {
@@ -181,9 +261,9 @@ LAB_TEST(test_devices_are_pooled_first) {
             }
         }
         struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-        assert_string_equal(result.claims[0].subject, "3 devices, NUMA node 0");
+        assert_string_equal(result.claims[0].subject, "GPUs 0–2, NUMA node 0");
         assert_true(runs == 1 || (result.claims[0].low <= 2e9 && 2e9 <= result.claims[0].high));
-        assert_says(result.answer, "3 devices, NUMA node 0: crossover at ");
+        assert_says(result.answer, "GPUs 0–2, NUMA node 0: crossover at ");
         /* each panel has its own device's copies: the last series, one mark */
         for (int p = 0; p < 3; p++) {
             const struct lab_chart_panel *panel = &chart(&result, "crossover")->panels[p];
@@ -205,21 +285,6 @@ LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     assert_string_equal(result.answer, "GPU 0, NUMA node 0: crossover at 2.00 GFLOP/sample (1 run: "
                                        "no interval).");
     assert_string_equal(cell(&result, 0, "models", 0, "bound_by")->text, "inconclusive");
-    given_end(&given);
-}
-
-/* Where runs of one side have none, the value has no interval: the reason stands in its place. */
-LAB_TEST(test_a_crossover_that_some_runs_lack_gives_the_reason) {
-    struct given_study given;
-    given_begin(&given, "quick_test");
-    for (int r = 0; r < 5; r++) {
-        add_run(&given, (struct model){"vit_a", 1, 0.5e-3, NULL}, r, 0);
-        add_run(&given, (struct model){"vit_b", 4, r ? 1.4e-3 : 0.9e-3, NULL}, r, 0);
-    }
-    struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_true(lab_str_starts(result.parts[0].answer, "Inconclusive: GPU 0, NUMA node 0: "));
-    assert_says(result.parts[0].answer,
-                " (5 runs); 1 of 5 runs have no crossover within the tested range.");
     given_end(&given);
 }
 

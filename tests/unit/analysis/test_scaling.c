@@ -140,6 +140,22 @@ LAB_TEST(the_planted_rates_come_back) {
     given_end(&given);
 }
 
+/* The mean over devices says which they are, and which have no rate. */
+LAB_TEST(the_devices_of_a_mean_are_named) {
+    struct given_study given;
+    given_begin(&given, "scaling_study");
+    given.table.work_of = count_work;
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int r = 0; r < 3; r++)
+            for (int i = 0; i < MODELS; i++) /* no cost model fits GPU 2 */
+                given_model(&given, gpu, models[i][0], models[i][1], r,
+                            &(struct planted){.noise = 0.002, .misfit = gpu == 2 ? 0.5 : 0});
+    struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+    assert_says(result.answer, " GPUs 0, 1 and 3, NUMA node 0: compute rate ");
+    assert_says(result.answer, " GPU 2 left out: its runs don't determine one.");
+    given_end(&given);
+}
+
 /* The headline is the mean of what the table has; a slope says that it is one. */
 LAB_TEST(headline_is_the_mean_of_the_doublings) {
     struct given_study given;
