@@ -32,8 +32,10 @@ static void add_device(struct lab_str *text, const struct lab_peer *device,
         add_sentence(text, &device->claim, arena);
     if (last >= 0)
         add_sentence(text, &device->rows[last].claim, arena);
-    if (*device->differs)
-        lab_str_printf(text, " It also differs in: %s.", device->differs);
+    const struct lab_difference *other = &device->difference;
+    if (*other->differs || *other->symptoms)
+        lab_str_printf(text, " It also differs in: %s%s%s.", other->differs,
+                       *other->differs && *other->symptoms ? ", " : "", other->symptoms);
 }
 
 /* NULL = nothing was compared. */
@@ -106,8 +108,9 @@ static const struct lab_field device_fields[] = {
     FIELD(condition.ecc_errors, "ecc_errors", "ECC errors", LAB_UNIT_COUNT, .yields = 1),
     FIELD(condition.xids, "xids", "Xids", LAB_UNIT_COUNT, .yields = 2),
     FIELD(condition.runs, "runs", "Runs", LAB_UNIT_COUNT, .yields = 2),
-    FIELD(differs, "differs", NULL, LAB_UNIT_TEXT),
-    FIELD(alike, "alike", NULL, LAB_UNIT_TEXT),
+    FIELD(difference.differs, "differs", NULL, LAB_UNIT_TEXT),
+    FIELD(difference.symptoms, "symptoms", NULL, LAB_UNIT_TEXT),
+    FIELD(difference.alike, "alike", NULL, LAB_UNIT_TEXT),
 };
 
 static const struct lab_field model_fields[] = {
@@ -127,8 +130,8 @@ static void describe(struct lab_peers *peers, struct lab_arena *arena) {
             if (lab_str_equal(peers->devices[i].hardware, peers->devices[d].hardware) &&
                 !peers->devices[i].odd)
                 LAB_ADD(others, count, arena) = &peers->devices[i].condition;
-        peers->devices[d].differs = lab_condition_differences(
-            &peers->devices[d].condition, others, count, &peers->devices[d].alike, arena);
+        peers->devices[d].difference =
+            lab_condition_compare(&peers->devices[d].condition, others, count, arena);
     }
 }
 

@@ -92,18 +92,32 @@ static const struct {
     const char *title, *unit;
     size_t offset;
     double share, least; /* no smaller difference is named */
+    bool symptom;        /* a lower one follows from less work */
 } compared[] = {
-    {"SM clock", " MHz", offsetof(struct lab_condition, sm_clock_mhz), 0.01, 5},
-    {"temperature", " °C", offsetof(struct lab_condition, temperature_c), 0, 5},
-    {"power", " W", offsetof(struct lab_condition, power_w), 0.05, 5},
-    {"power limit", " W", offsetof(struct lab_condition, power_limit_w), 0.01, 1},
-    {"PCIe generation", "", offsetof(struct lab_condition, pcie_generation), 0, 0.5},
-    {"PCIe lanes", "", offsetof(struct lab_condition, pcie_width), 0, 0.5},
-    {"PCIe link", " GB/s", offsetof(struct lab_condition, link_gb_s), 0.05, 0.5},
-    {"throttled", " s", offsetof(struct lab_condition, throttled_s), 0.5, 1},
-    {"ECC errors", "", offsetof(struct lab_condition, ecc_errors), 0, 0.5},
-    {"Xid errors", "", offsetof(struct lab_condition, xids), 0, 0.5},
+    {"SM clock", " MHz", offsetof(struct lab_condition, sm_clock_mhz), 0.01, 5, false},
+    {"temperature", " °C", offsetof(struct lab_condition, temperature_c), 0, 5, true},
+    {"power", " W", offsetof(struct lab_condition, power_w), 0.05, 5, true},
+    {"power limit", " W", offsetof(struct lab_condition, power_limit_w), 0.01, 1, false},
+    {"PCIe generation", "", offsetof(struct lab_condition, pcie_generation), 0, 0.5, false},
+    {"PCIe lanes", "", offsetof(struct lab_condition, pcie_width), 0, 0.5, false},
+    {"PCIe link", " GB/s", offsetof(struct lab_condition, link_gb_s), 0.05, 0.5, false},
+    {"throttled", " s", offsetof(struct lab_condition, throttled_s), 0.5, 1, false},
+    {"ECC errors", "", offsetof(struct lab_condition, ecc_errors), 0, 0.5, false},
+    {"Xid errors", "", offsetof(struct lab_condition, xids), 0, 0.5, false},
 };
+
+#define PEERS_SHOW_SPREAD 3 /* fewer say little of it */
+#define SPREADS_APART     3 /* farther than the farthest peer, from their median */
+
+/* A share holds for peers that scatter; of peers that are alike less is a difference. */
+static double threshold(int number, const double *values, size_t count, double usual) {
+    double most = compared[number].share * fabs(usual), farthest = 0;
+    for (size_t i = 0; i < count; i++)
+        farthest = fmax(farthest, fabs(values[i] - usual));
+    if (count >= PEERS_SHOW_SPREAD && compared[number].symptom)
+        most = fmin(most, SPREADS_APART * farthest);
+    return fmax(compared[number].least, most);
+}
 
 static double value_at(const struct lab_condition *condition, size_t offset) {
     double value;
@@ -111,12 +125,14 @@ static double value_at(const struct lab_condition *condition, size_t offset) {
     return value;
 }
 
-const char *lab_condition_differences(const struct lab_condition *own,
-                                      const struct lab_condition *const *peers, int count,
-                                      const char **ret_alike, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    LAB_AUTO(str, alike);
+struct lab_difference lab_condition_compare(const struct lab_condition *own,
+                                            const struct lab_condition *const *peers, int count,
+                                            struct lab_arena *arena) {
+    enum { DIFFERS, SYMPTOM, ALIKE, KINDS };
+    struct lab_str texts[KINDS];
     double *values = lab_arena_alloc(arena, (size_t)count + 1, sizeof *values);
+    for (int k = 0; k < KINDS; k++)
+        lab_str_init(&texts[k]);
     for (int c = 0; c < LAB_COUNT_OF(compared); c++) {
         double value = value_at(own, compared[c].offset);
         size_t n = 0;
@@ -127,13 +143,17 @@ const char *lab_condition_differences(const struct lab_condition *own,
         if (isnan(value) || n == 0)
             continue;
         double usual = lab_stats_median(values, n);
-        if (fabs(value - usual) < fmax(compared[c].least, compared[c].share * fabs(usual))) {
-            lab_str_printf(&alike, "%s%s", alike.length ? ", " : "", compared[c].title);
-            continue;
-        }
-        lab_str_printf(&text, "%s%s %.0f%s (peers %.0f)", text.length ? ", " : "",
-                       compared[c].title, value, compared[c].unit, usual);
+        int kind = fabs(value - usual) < threshold(c, values, n, usual) ? ALIKE
+                   : compared[c].symptom && value < usual               ? SYMPTOM
+                                                                        : DIFFERS;
+        lab_str_printf(&texts[kind], "%s%s", texts[kind].length ? ", " : "", compared[c].title);
+        if (kind != ALIKE)
+            lab_str_printf(&texts[kind], " %.0f%s (peers %.0f)", value, compared[c].unit, usual);
     }
-    *ret_alike = lab_arena_strdup(arena, alike.text);
-    return lab_arena_strdup(arena, text.text);
+    struct lab_difference made = {lab_arena_strdup(arena, texts[DIFFERS].text),
+                                  lab_arena_strdup(arena, texts[SYMPTOM].text),
+                                  lab_arena_strdup(arena, texts[ALIKE].text)};
+    for (int k = 0; k < KINDS; k++)
+        lab_str_release(&texts[k]);
+    return made;
 }

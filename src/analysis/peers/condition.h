@@ -16,8 +16,13 @@ struct lab_condition { /* means over the runs, sums of counters; NaN = unknown *
 /* Of that device of a study: of all its runs that count, on it alone. */
 struct lab_condition lab_condition_of(const struct lab_study_table *study, const char *device);
 
-/* "SM clock 1,710 MHz (peers 1,980), PCIe width 8 (16)"; "" = nothing. Compared with the median of
- * `peers`, which skips the one itself. `ret_alike`: what doesn't differ, "temperature, power". */
-const char *lab_condition_differences(const struct lab_condition *own,
-                                      const struct lab_condition *const *peers, int count,
-                                      const char **ret_alike, struct lab_arena *arena);
+struct lab_difference {   /* "" = nothing */
+    const char *differs;  /* "SM clock 1710 MHz (peers 1980), PCIe lanes 8 (peers 16)" */
+    const char *symptoms; /* what follows from a slow device: "power 263 W (peers 277)" */
+    const char *alike;    /* what doesn't differ: "temperature, power limit" */
+};
+
+/* From the median of `peers`, which skips the one itself. */
+struct lab_difference lab_condition_compare(const struct lab_condition *own,
+                                            const struct lab_condition *const *peers, int count,
+                                            struct lab_arena *arena);

@@ -30,7 +30,7 @@ struct lab_peer {
     struct lab_peer_model *rows; /* by model, where there are several */
     int row_count;
     struct lab_condition condition;
-    const char *differs, *alike; /* conditions that do and that don't */
+    struct lab_difference difference; /* of the conditions */
 };
 
 struct lab_peer_setup {                /* what has to be alike */

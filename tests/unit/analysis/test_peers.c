@@ -121,6 +121,35 @@ LAB_TEST(what_else_differs_about_a_slow_device_is_told) {
     given_end(&given);
 }
 
+/* Peers that draw the same power show a difference that peers that scatter would hide. */
+LAB_TEST(lower_power_of_a_slow_device_is_a_symptom) {
+    for (int scatter = 0; scatter < 2; scatter++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int r = 0; r < 5; r++)
+            for (int gpu = 0; gpu < 5; gpu++) {
+                double power = gpu == 2 ? 263.3 : 276.6 + (scatter ? 6 : 0.2) * (gpu - 2);
+                given_add(
+                    &given,
+                    (struct given_run){
+                        .model = "vit",
+                        .gpu = gpu,
+                        .repeat = r,
+                        .rate = (gpu == 2 ? 900 : 1000) * (1 + 0.002 * given_normal(&given)),
+                        .result = lab_arena_printf(
+                            &given.arena, "{\"sm_clock_mhz\": 2520, \"power_w\": %.1f}", power)});
+            }
+        struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+        assert_string_equal(cell(&result, 0, "devices", 2, "differs")->text, "");
+        assert_string_equal(cell(&result, 0, "devices", 2, "symptoms")->text,
+                            scatter ? "" : "power 263 W (peers 277)");
+        assert_string_equal(cell(&result, 0, "devices", 2, "alike")->text,
+                            scatter ? "SM clock, power, Xid errors" : "SM clock, Xid errors");
+        assert_string_equal(cell(&result, 0, "devices", 1, "symptoms")->text, "");
+        given_end(&given);
+    }
+}
+
 LAB_TEST(of_two_halves_the_slow_one_is_named) {
     struct given_study given;
     given_begin(&given, "numa_study");

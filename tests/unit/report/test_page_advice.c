@@ -384,6 +384,52 @@ LAB_TEST(a_busy_machine_is_quieted_first) {
     }
 }
 
+/* Given a slow device with and without a condition that differs, then it is to be checked for that,
+ * or to be inspected; lower power is a symptom and explains nothing. */
+LAB_TEST(a_slow_device_is_checked_for_causes) {
+    struct given *g = *state;
+    static const struct lab_doc_column of_peers[] = {{"device", "Device", LAB_UNIT_TEXT},
+                                                     {"differs", NULL, LAB_UNIT_TEXT},
+                                                     {"symptoms", NULL, LAB_UNIT_TEXT},
+                                                     {"alike", NULL, LAB_UNIT_TEXT}};
+    static const struct {
+        const char *differs, *symptoms, *alike, *sentence;
+    } cases[] = {
+        {"SM clock 1710 MHz (peers 1980)", "", "power",
+         "Check GPU 7, which differs in SM clock 1710 MHz (peers 1980): 5.7% lower throughput than "
+         "its peers (5 runs each).\n"},
+        {"", "power 263 W (peers 277)", "SM clock, power limit",
+         "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). Symptom: "
+         "power "
+         "263 W (peers 277). What else was sampled doesn't explain it: no difference in SM clock, "
+         "power limit.\n"},
+        {"", "", "power",
+         "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). What was "
+         "sampled doesn't explain it: no difference in power.\n"},
+        {"", "", "", "Check clocks, cooling and link of GPU 7: 5.7% lower throughput"},
+    };
+    struct lab_claim slow =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    slow.effect = -0.057;
+    slow.low = slow.high = NAN;
+    slow.simulated = true; /* no line to paste */
+    g->advice = (struct lab_advice){.choices = &slow, .choice_count = 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_doc_cell cells[] = {lab_cell_text("GPU 7"), lab_cell_text(cases[i].differs),
+                                       lab_cell_text(cases[i].symptoms),
+                                       lab_cell_text(cases[i].alike)};
+        struct lab_doc_table table = {"devices", "Devices", of_peers, 4, cells, 1, NULL};
+        struct lab_analysis_part part = {.name = "it", .tables = &table, .table_count = 1};
+        struct lab_analysis_result peers = {
+            .answer = "GPU 7 is slow.", .parts = &part, .part_count = 1};
+        g->analyses[2] = (struct lab_page_analysis){.name = "peers", .result = &peers};
+        g->page.analysis_count = 3;
+        lab_str_clear(&g->text);
+        lab_page_practices(&g->page, &g->text);
+        assert_contains(g->text.text, cases[i].sentence);
+    }
+}
+
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
 LAB_TEST(a_slow_device_is_in_the_headline) {
     struct given *g = *state;
