@@ -3,6 +3,7 @@
 
 #include "advise/advise_place.h"
 #include "analysis/analysis.h"
+#include "analysis/analysis_words.h"
 #include "analysis/numa/numa.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -157,9 +158,13 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
 
 /* Whether claims of this kind are advice; `better`: that their subject is better. */
 static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
-    static const char *const kinds[] = {"recommend.batch",    "recommend.compile",
-                                        "recommend.settings", "contention.throughput",
-                                        "peers.device",       NULL};
+    static const char *const kinds[] = {"recommend.batch",
+                                        "recommend.compile",
+                                        "recommend.settings",
+                                        "contention.throughput",
+                                        "peers.device",
+                                        "peers.class",
+                                        NULL};
     *ret_better = lab_str_equal(claim->quantity, "time") ? claim->effect < 0 : claim->effect > 0;
     return lab_str_find(claim->kind, kinds) >= 0;
 }
@@ -168,6 +173,16 @@ static bool is_choice(const struct lab_claim *claim, bool *ret_better) {
 static bool has_level(const struct lab_advice *advice, const struct lab_claim *claim) {
     return lab_str_starts(claim->kind, "recommend.") &&
            LAB_FIND(advice->choices, advice->choice_count, kind, claim->kind) >= 0;
+}
+
+static const struct lab_claim *told_of(const struct lab_claim *device,
+                                       const struct lab_analysis_result *result,
+                                       struct lab_arena *arena) {
+    const struct lab_claim **claims =
+        lab_arena_alloc(arena, (size_t)result->claim_count + 1, sizeof *claims);
+    for (int i = 0; i < result->claim_count; i++)
+        claims[i] = &result->claims[i];
+    return lab_words_told(device, claims, result->claim_count);
 }
 
 static void add_choices(struct lab_advice *advice, const struct lab_study_table *study,
@@ -182,10 +197,14 @@ static void add_choices(struct lab_advice *advice, const struct lab_study_table 
             continue;
         for (int c = 0; c < result.claim_count; c++) {
             const struct lab_claim *claim = &result.claims[c];
-            bool better, avoided = lab_str_equal(claim->kind, "peers.device");
+            bool better, avoided = lab_str_starts(claim->kind, "peers.");
             if (!is_choice(claim, &better) || claim->verdict == LAB_CLAIM_NOT_TESTED)
                 continue;
             add_claim(&advice->tested, &advice->tested_count, *claim, arena);
+            if (lab_str_equal(claim->kind, "peers.class"))
+                continue; /* told in place of its device's */
+            if (lab_str_equal(claim->kind, "peers.device"))
+                claim = told_of(claim, &result, arena);
             if (claim->verdict != LAB_CLAIM_YES || better == avoided || has_level(advice, claim))
                 continue;
             add_claim(&advice->choices, &advice->choice_count, *claim, arena);

@@ -136,3 +136,19 @@ const char *lab_words_gang(const struct lab_study_run *run, struct lab_arena *ar
         LAB_ADD(names, count, arena) = lab_study_device_title(run->ranks[i].device, arena);
     return devices_of(names, count, "+", arena);
 }
+
+const struct lab_claim *lab_words_told(const struct lab_claim *device,
+                                       const struct lab_claim *const *claims, int count) {
+    const struct lab_claim *differs = NULL;
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(claims[i]->kind, "peers.class") && claims[i]->verdict == LAB_CLAIM_YES &&
+            lab_str_equal(claims[i]->subject, device->subject)) {
+            differs = claims[i];
+            found++;
+        }
+    return found == 1 && (device->verdict != LAB_CLAIM_YES ||
+                          fabs(differs->effect) > fabs(device->effect))
+               ? differs
+               : device;
+}

@@ -38,3 +38,9 @@ const char *lab_words_node(int node, struct lab_arena *arena);
 const char *lab_words_devices(const char *const *names, int count, struct lab_arena *arena);
 /* Those of one run, at once: "GPU 3", "GPUs 0+2", "GPUs 0–3"; other names likewise. */
 const char *lab_words_gang(const struct lab_study_run *run, struct lab_arena *arena);
+
+/* What is to be said of a device, whose claim over all models ("peers.device") is one of these: the
+ * class of models ("peers.class") that alone differs for certain, by more than that mean; else the
+ * mean. */
+const struct lab_claim *lab_words_told(const struct lab_claim *device,
+                                       const struct lab_claim *const *claims, int count);

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool is_slow(const struct lab_peer *device) {
     return lab_peer_effect(device) < 0;
@@ -22,15 +23,16 @@ static void add_sentence(struct lab_str *text, const struct lab_claim *claim,
     lab_str_printf(text, "%s%s.", text->length ? " " : "", lab_claim_sentence(claim, arena));
 }
 
-/* All models, then the one with most arithmetic that differs. */
+/* All models, then the one with most arithmetic that differs; or the class that alone does. */
 static void add_device(struct lab_str *text, const struct lab_peer *device,
                        struct lab_arena *arena) {
     int last = device->row_count - 1;
     while (last >= 0 && device->rows[last].claim.verdict != LAB_CLAIM_YES)
         last--;
-    if (device->claim.verdict == LAB_CLAIM_YES)
-        add_sentence(text, &device->claim, arena);
-    if (last >= 0)
+    const struct lab_claim *told = lab_peer_told(device);
+    if (told->verdict == LAB_CLAIM_YES)
+        add_sentence(text, told, arena);
+    if (last >= 0 && told == &device->claim) /* else the class says it */
         add_sentence(text, &device->rows[last].claim, arena);
     const struct lab_difference *other = &device->difference;
     if (*other->differs || *other->symptoms)
@@ -96,6 +98,8 @@ static const struct lab_field figure_fields[] = {
 static const struct lab_field device_fields[] = {
     FIELD(title, "device", "Device", LAB_UNIT_TEXT),
     FIELD(claim, "change", "Throughput", LAB_UNIT_CHANGE),
+    FIELD(classes[LAB_PEER_COPYING], "transfer_bound", "Transfer-bound", LAB_UNIT_CHANGE),
+    FIELD(classes[LAB_PEER_COMPUTING], "compute_bound", "Compute-bound", LAB_UNIT_CHANGE),
     FIELD(condition.numa_node, "numa_node", "Node", LAB_UNIT_COUNT),
     FIELD(condition.sm_clock_mhz, "sm_clock_mhz", "SM MHz", LAB_UNIT_COUNT),
     FIELD(condition.temperature_c, "temperature_c", "Temp.", LAB_UNIT_CELSIUS),
@@ -119,6 +123,24 @@ static const struct lab_field model_fields[] = {
     LAB_FIELD(struct lab_peer_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
     LAB_FIELD(struct lab_peer_model, claim, "change", "Compared with peers", LAB_UNIT_CHANGE),
 };
+
+/* Those of a table: without columns of classes of models where none was compared by them. */
+static struct lab_rows device_rows(const struct lab_peers *peers, struct lab_arena *arena) {
+    struct lab_rows rows = LAB_ROWS(device_fields, peers->devices, peers->device_count);
+    struct lab_field *fields = NULL;
+    int count = 0;
+    bool any = false;
+    for (int d = 0; d < peers->device_count; d++)
+        any |= peers->devices[d].classes[0].verdict != LAB_CLAIM_NOT_TESTED;
+    for (int f = 0; f < LAB_COUNT_OF(device_fields) && !any; f++)
+        if (!strstr(device_fields[f].column.key, "_bound"))
+            LAB_ADD(fields, count, arena) = device_fields[f];
+    if (!any) {
+        rows.fields = fields;
+        rows.field_count = count;
+    }
+    return rows;
+}
 
 static void describe(struct lab_peers *peers, struct lab_arena *arena) {
     for (int d = 0; d < peers->device_count; d++)
@@ -205,10 +227,11 @@ static void add_part(struct lab_analysis_result *result, const struct lab_peers 
     note_odd(peers, &part->notes, arena);
     part->about =
         lab_arena_printf(arena, "%d × %s", peers->device_count, *hardware ? hardware : "device");
-    lab_analysis_hide_columns(
-        lab_rows_add_table(part, "devices", "Throughput compared with peers, and conditions",
-                           &LAB_ROWS(device_fields, peers->devices, peers->device_count), arena),
-        arena);
+    struct lab_rows devices = device_rows(peers, arena);
+    lab_analysis_hide_columns(lab_rows_add_table(part, "devices",
+                                                 "Throughput compared with peers, and conditions",
+                                                 &devices, arena),
+                              arena);
     lab_rows_add_table(part, "models", "By model, of devices that differ",
                        &LAB_ROWS(model_fields, rows, count), arena);
 }
@@ -223,6 +246,10 @@ static const char *add_study(struct lab_analysis_result *result,
     for (int d = 0; d < peers.device_count; d++)
         if (peers.devices[d].models > 0)
             lab_analysis_add_claim(result, &peers.devices[d].claim, arena);
+    for (int d = 0; d < peers.device_count; d++)
+        for (int c = 0; c < LAB_PEER_CLASSES; c++)
+            if (peers.devices[d].classes[c].verdict != LAB_CLAIM_NOT_TESTED)
+                lab_analysis_add_claim(result, &peers.devices[d].classes[c], arena);
     if (peers.device_count > 0)
         add_part(result, &peers, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
@@ -286,7 +313,9 @@ const struct lab_analysis lab_analysis_peers = {
         "its "
         "own runs.\n\n"
         "It needs three devices of one model; one run a point gives values and no verdict.",
-    .kinds = (const struct lab_analysis_kind[]){{"peers.device"}, {"peers.model"}, {NULL}},
+    .kinds =
+        (const struct lab_analysis_kind[]){
+            {"peers.device"}, {"peers.class", LAB_KIND_MODELS}, {"peers.model"}, {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_SAMPLES,
     .interest = peers_interest,

@@ -6,6 +6,7 @@
 #include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -146,6 +147,16 @@ static double reach_of(const struct lab_choices *placements, enum lab_factor fac
     return most;
 }
 
+/* Of a device over all models what `gpulab analyze peers` says of it. */
+static const struct lab_claim *told_of(const struct lab_choices *placements,
+                                       const struct lab_factor_row *row) {
+    int peer =
+        row->of_peers && row->model < 0
+            ? LAB_FIND(placements->peers.devices, placements->peers.device_count, title, row->level)
+            : -1;
+    return peer < 0 ? &row->claim : lab_peer_told(&placements->peers.devices[peer]);
+}
+
 /* "No difference larger than 0.8% between 10 devices" of a factor none of whose levels differs. */
 static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
                        struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
@@ -169,9 +180,9 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         if (row->claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
             (!most || fabs(row->claim.effect) > fabs(most->effect)))
             most = &row->claim;
-        if (row->claim.verdict == LAB_CLAIM_YES && told++ < 2)
-            lab_str_printf(yes, "%s%s.", yes->length ? " " : "",
-                           lab_claim_sentence(&row->claim, arena));
+        const struct lab_claim *claim = told_of(placements, row);
+        if (claim->verdict == LAB_CLAIM_YES && told++ < 2)
+            lab_str_printf(yes, "%s%s.", yes->length ? " " : "", lab_claim_sentence(claim, arena));
     }
     if (told > 2)
         lab_str_printf(yes, " %d more of %d %s differ.", told - 2, count, plural[factor]);

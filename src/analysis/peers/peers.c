@@ -43,9 +43,9 @@ static int find_setup(struct lab_peers *peers, const struct lab_study_point *poi
             lab_str_equal(peers->setups[i].configuration, configuration) &&
             lab_str_equal(peers->setups[i].model, model))
             return i;
-    LAB_ADD(peers->setups, peers->setup_count, arena) =
-        (struct lab_peer_setup){model, configuration, point->runs[0]->model,
-                                lab_study_complexity(point->runs[0]), distance};
+    LAB_ADD(peers->setups, peers->setup_count, arena) = (struct lab_peer_setup){
+        model,    configuration,       point->runs[0]->model, lab_study_complexity(point->runs[0]),
+        distance, LAB_STAGE_BOUND_OPEN};
     return peers->setup_count - 1;
 }
 
@@ -63,6 +63,22 @@ static bool is_comparable(const struct lab_study_point *point) {
         if (point->runs[i]->rate > 0)
             return true;
     return false;
+}
+
+/* Of all devices and NUMA nodes together: of a model one says nothing of the other. */
+static void find_bounds(struct lab_peers *peers, struct lab_arena *arena) {
+    for (int s = 0; s < peers->setup_count; s++) {
+        const struct lab_study_point **points = NULL;
+        int count = 0;
+        for (int k = 0; k < peers->setup_count; k++)
+            for (int d = 0; d < peers->device_count; d++)
+                for (int i = 0; i < peers->devices[d].cells[k].count; i++)
+                    if (lab_str_equal(peers->setups[k].model, peers->setups[s].model))
+                        LAB_ADD(points, count, arena) = peers->devices[d].cells[k].points[i];
+        bool known = s > 0 && lab_str_equal(peers->setups[s].model, peers->setups[s - 1].model);
+        peers->setups[s].bound =
+            known ? peers->setups[s - 1].bound : lab_stage_bound_of(points, count, arena);
+    }
 }
 
 static struct lab_peers find_peers(const struct lab_study_table *study, struct lab_arena *arena) {
@@ -87,6 +103,7 @@ static struct lab_peers find_peers(const struct lab_study_table *study, struct l
             struct lab_peer_cell *cell = &device->cells[find_setup(&peers, &points[i], arena)];
             LAB_ADD(cell->points, cell->count, arena) = &points[i];
         }
+    find_bounds(&peers, arena);
     return peers;
 }
 
@@ -123,17 +140,25 @@ static void add_setup(const struct lab_peers *peers, int device, int setup, doub
             add_cell(contrast, &peers->devices[i].cells[setup], -weight / count);
 }
 
-/* Over all setups of a model, of a whole one, or of all (NULL). */
-static struct lab_claim compare(const struct lab_peers *peers, int device, const char *model,
-                                const char *whole, struct lab_arena *arena) {
+struct chosen { /* setups; NULL and 0 = all */
+    const char *model, *whole;
+    enum lab_stage_bound bound;
+};
+
+static bool is_chosen(const struct lab_peer_setup *setup, const struct chosen *chosen) {
+    return (!chosen->model || lab_str_equal(setup->model, chosen->model)) &&
+           (!chosen->whole || lab_str_equal(setup->whole, chosen->whole)) &&
+           (!chosen->bound || setup->bound == chosen->bound);
+}
+
+static struct lab_claim compare(const struct lab_peers *peers, int device, struct chosen chosen,
+                                struct lab_arena *arena) {
     struct lab_contrast contrast = {
         .arena = arena, .value = peers->value, .context = peers->context};
     int setups = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int s = 0; s < peers->setup_count; s++) {
-            if ((model && !lab_str_equal(peers->setups[s].model, model)) ||
-                (whole && !lab_str_equal(peers->setups[s].whole, whole)) ||
-                count_peers(peers, device, s) == 0)
+            if (!is_chosen(&peers->setups[s], &chosen) || count_peers(peers, device, s) == 0)
                 continue;
             if (pass == 0)
                 setups++;
@@ -145,11 +170,12 @@ static struct lab_claim compare(const struct lab_peers *peers, int device, const
     return claim;
 }
 
-static int count_models(const struct lab_peers *peers, int device) {
+static int count_models(const struct lab_peers *peers, int device, enum lab_stage_bound bound) {
     int models = 0;
     const char *last = NULL; /* setups are in the order of models */
     for (int s = 0; s < peers->setup_count; s++)
-        if (count_peers(peers, device, s) > 0 && !lab_str_equal(peers->setups[s].model, last)) {
+        if (is_chosen(&peers->setups[s], &(struct chosen){.bound = bound}) &&
+            count_peers(peers, device, s) > 0 && !lab_str_equal(peers->setups[s].model, last)) {
             last = peers->setups[s].model;
             models++;
         }
@@ -168,20 +194,42 @@ static const char *disagreement(const struct lab_peer *device, struct lab_arena 
                : "";
 }
 
+static void compare_classes(const struct lab_peers *peers, int d, struct lab_arena *arena) {
+    static const enum lab_stage_bound bounds[] = {LAB_STAGE_BOUND_TRANSFER,
+                                                  LAB_STAGE_BOUND_COMPUTE};
+    static const char *const words[] = {"transfer-bound ", "compute-bound "};
+    struct lab_peer *device = &peers->devices[d];
+    bool both = count_models(peers, d, bounds[0]) > 0 && count_models(peers, d, bounds[1]) > 0;
+    for (int c = 0; c < LAB_PEER_CLASSES; c++) {
+        int models = count_models(peers, d, bounds[c]);
+        device->classes[c] = lab_claim_none;
+        if (!both || peers->value) /* of another value than throughput */
+            continue;
+        device->classes[c] =
+            lab_claim_named(compare(peers, d, (struct chosen){.bound = bounds[c]}, arena),
+                            "peers.class", device->title, "its peers",
+                            lab_arena_printf(arena, "%s on %s", peers->quantity,
+                                             lab_study_counted(peers->study, models, device->models,
+                                                               words[c], arena)));
+    }
+}
+
 static void compare_device(struct lab_peers *peers, int d, struct lab_arena *arena) {
     struct lab_peer *device = &peers->devices[d];
     const char *last = NULL;
     device->row_count = 0;
-    device->claim = compare(peers, d, NULL, NULL, arena);
+    device->claim = compare(peers, d, (struct chosen){0}, arena);
     device->claim.kind = "peers.device";
     device->claim.subject = device->title;
+    compare_classes(peers, d, arena);
     for (int s = 0; s < peers->setup_count && device->models > 1; s++) {
         const struct lab_peer_setup *setup = &peers->setups[s];
         if (count_peers(peers, d, s) == 0 || lab_str_equal(setup->model, last))
             continue;
         last = setup->model;
-        struct lab_peer_model row = {device->title, setup->model, setup->complexity / 1e9,
-                                     compare(peers, d, setup->model, NULL, arena)};
+        struct lab_peer_model row = {
+            device->title, setup->model, setup->complexity / 1e9,
+            compare(peers, d, (struct chosen){.model = setup->model}, arena)};
         row.claim.kind = "peers.model";
         row.claim.subject = lab_arena_printf(arena, "%s, %s", row.device, row.model);
         row.claim.reference = "its peers";
@@ -204,6 +252,9 @@ static void adjust(struct lab_peers *peers, int from, int until, bool odd,
         if (device->odd != odd)
             continue;
         LAB_ADD(claims, count, arena) = &device->claim;
+        for (int c = 0; c < LAB_PEER_CLASSES; c++)
+            if (device->classes[c].verdict != LAB_CLAIM_NOT_TESTED)
+                LAB_ADD(claims, count, arena) = &device->classes[c];
         for (int i = 0; i < device->row_count; i++)
             LAB_ADD(claims, count, arena) = &device->rows[i].claim;
     }
@@ -223,12 +274,18 @@ static void compare_devices(struct lab_peers *peers, struct lab_arena *arena) {
 
 struct lab_claim lab_peers_compare(const struct lab_peers *peers, int device, const char *whole,
                                    struct lab_arena *arena) {
-    return lab_claim_named(compare(peers, device, NULL, whole, arena), "peers.model",
-                           peers->devices[device].title, "its peers", "throughput");
+    return lab_claim_named(compare(peers, device, (struct chosen){.whole = whole}, arena),
+                           "peers.model", peers->devices[device].title, "its peers", "throughput");
+}
+
+const struct lab_claim *lab_peer_told(const struct lab_peer *device) {
+    const struct lab_claim *const classes[] = {&device->classes[0], &device->classes[1]};
+    return lab_words_told(&device->claim, classes, LAB_PEER_CLASSES);
 }
 
 double lab_peer_effect(const struct lab_peer *device) {
-    double most = device->claim.verdict == LAB_CLAIM_YES ? device->claim.effect : 0;
+    const struct lab_claim *told = lab_peer_told(device);
+    double most = told->verdict == LAB_CLAIM_YES ? told->effect : 0;
     for (int i = 0; i < device->row_count; i++)
         if (device->rows[i].claim.verdict == LAB_CLAIM_YES &&
             fabs(device->rows[i].claim.effect) > fabs(most))
@@ -257,7 +314,7 @@ static int find_odd(const struct lab_peers *peers) {
 
 static void make_claims(struct lab_peers *peers, struct lab_arena *arena) {
     for (int d = 0; d < peers->device_count; d++) {
-        peers->devices[d].models = count_models(peers, d);
+        peers->devices[d].models = count_models(peers, d, LAB_STAGE_BOUND_OPEN);
         peers->devices[d].rows =
             lab_arena_alloc(arena, (size_t)peers->setup_count + 1, sizeof *peers->devices[d].rows);
     }

@@ -7,6 +7,7 @@
 
 #include "analysis/claims/contrast.h"
 #include "analysis/peers/condition.h"
+#include "analysis/stages/stages.h"
 
 #define LAB_PEERS_LEAST 2 /* to compare a device with; fewer don't show which one is slow */
 
@@ -21,12 +22,17 @@ struct lab_peer_model {
     struct lab_claim claim;
 };
 
+enum { LAB_PEER_COPYING, LAB_PEER_COMPUTING, LAB_PEER_CLASSES };
+
 struct lab_peer {
     const char *name, *title, *hardware;
     struct lab_peer_cell *cells; /* one for each setup */
     bool odd;                    /* it differs: no reference for others */
     int models;                  /* that it was compared on */
     struct lab_claim claim;
+    /* "peers.class": on transfer-bound models alone and on compute-bound ones, where there are
+     * both: their mean dilutes a slow GPU and a slow link alike */
+    struct lab_claim classes[LAB_PEER_CLASSES];
     struct lab_peer_model *rows; /* by model, where there are several */
     int row_count;
     struct lab_condition condition;
@@ -38,6 +44,7 @@ struct lab_peer_setup {                /* what has to be alike */
     const char *whole;                 /* the model without what else varies: its batch */
     double complexity;
     int distance; /* of the NUMA node; 0 = unknown */
+    enum lab_stage_bound bound;
 };
 
 struct lab_peers {
@@ -64,3 +71,5 @@ struct lab_claim lab_peers_compare(const struct lab_peers *peers, int device, co
                                    struct lab_arena *arena);
 /* The largest effect of a device that is certain; 0 = none is. */
 double lab_peer_effect(const struct lab_peer *device);
+/* What is to be said of the device (lab_words_told). */
+const struct lab_claim *lab_peer_told(const struct lab_peer *device);

@@ -57,8 +57,8 @@ double lab_stage_excess(const struct lab_study_run *run, const void *context) {
     return times.compute_s / lab_stage_transfer_s(&times);
 }
 
-bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, int count,
-                                 struct lab_arena *arena) {
+enum lab_stage_bound lab_stage_bound_of(const struct lab_study_point *const *points, int count,
+                                        struct lab_arena *arena) {
     struct lab_contrast excess = {.arena = arena, .value = lab_stage_excess};
     int copying = 0;
     for (int pass = 0; pass < 2; pass++) /* counted, then added */
@@ -71,10 +71,19 @@ bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, in
             else
                 lab_contrast_add(&excess, points[i], 1.0 / copying);
         }
-    if (copying == 0 || !(lab_study_complexity(points[0]->runs[0]) > 0))
-        return copying > 0;
+    if (copying == 0)
+        return LAB_STAGE_BOUND_OPEN;
+    if (!(lab_study_complexity(points[0]->runs[0]) > 0)) /* copies only */
+        return LAB_STAGE_BOUND_TRANSFER;
     struct lab_claim claim = lab_claim_estimate(&excess, LAB_STUDY_TIME);
-    return claim.effect < 0 && (claim.verdict == LAB_CLAIM_YES || isnan(claim.low));
+    if (isnan(claim.effect) || (claim.verdict != LAB_CLAIM_YES && !isnan(claim.low)))
+        return LAB_STAGE_BOUND_OPEN;
+    return claim.effect < 0 ? LAB_STAGE_BOUND_TRANSFER : LAB_STAGE_BOUND_COMPUTE;
+}
+
+bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, int count,
+                                 struct lab_arena *arena) {
+    return lab_stage_bound_of(points, count, arena) == LAB_STAGE_BOUND_TRANSFER;
 }
 
 const char *lab_stage_bound_words(const char *const *models, int count, const char *counted,

@@ -22,8 +22,11 @@ struct lab_stage_times lab_stage_times_of(const struct lab_study_run *run);
 double lab_stage_transfer_s(const struct lab_stage_times *times);
 /* Compute time over transfer time, for contrasts. */
 double lab_stage_excess(const struct lab_study_run *run, const void *context);
-/* Whether a model's copies take longer than its compute, mean over its points: for certain, or
- * chance would choose what a headline is about. One run each: by its value. */
+/* Whether a model's copies or its compute take longer, mean over its points: for certain, or chance
+ * would choose what a headline is about. One run each: by its value. */
+enum lab_stage_bound { LAB_STAGE_BOUND_OPEN, LAB_STAGE_BOUND_TRANSFER, LAB_STAGE_BOUND_COMPUTE };
+enum lab_stage_bound lab_stage_bound_of(const struct lab_study_point *const *points, int count,
+                                        struct lab_arena *arena);
 bool lab_stage_is_transfer_bound(const struct lab_study_point *const *points, int count,
                                  struct lab_arena *arena);
 

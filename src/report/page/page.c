@@ -3,6 +3,7 @@
 #include "report/report_build.h"
 
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
 #include "base/list.h"
 
 #include <ctype.h>
@@ -281,11 +282,15 @@ static const char *slow_devices(const struct lab_page *page, struct lab_arena *a
     struct lab_claim *const *claims = lab_report_claims(page, arena, &count);
     if (count > 0 && lab_str_equal(claims[0]->kind, "peers.device"))
         return NULL;
-    for (int i = 0; i < count; i++)
-        if (lab_str_equal(claims[i]->kind, "peers.device") && claims[i]->verdict == LAB_CLAIM_YES &&
-            claims[i]->effect <= -LAB_CLAIM_WORTH && slow++ < SLOW_NAMED)
-            lab_str_printf(&text, "%s%s.", slow > 1 ? " " : "",
-                           lab_claim_sentence(claims[i], arena));
+    for (int i = 0; i < count; i++) {
+        if (!lab_str_equal(claims[i]->kind, "peers.device"))
+            continue;
+        const struct lab_claim *told =
+            lab_words_told(claims[i], (const struct lab_claim *const *)claims, count);
+        if (told->verdict == LAB_CLAIM_YES && told->effect <= -LAB_CLAIM_WORTH &&
+            slow++ < SLOW_NAMED)
+            lab_str_printf(&text, "%s%s.", slow > 1 ? " " : "", lab_claim_sentence(told, arena));
+    }
     if (slow > SLOW_NAMED)
         lab_str_printf(&text, " %d more are slower than their peers.", slow - SLOW_NAMED);
     return slow ? lab_arena_strdup(arena, text.text) : NULL;

@@ -104,12 +104,16 @@ static void add_bound(struct making *making, const struct lab_advice *advice) {
                                  who, lab_words_range(least, most, arena), first->gain.reference)});
 }
 
+/* Of a device that is slower than its peers. */
+static bool is_check(const struct lab_claim *claim) {
+    return lab_str_starts(claim->kind, "peers.");
+}
+
 /* The best of its kind: of four batch sizes that pay off, one is chosen. */
 static bool is_best(const struct lab_advice *advice, int index) {
     const struct lab_claim *claim = &advice->choices[index];
     for (int i = 0; i < advice->choice_count; i++)
-        if (i != index && lab_str_equal(advice->choices[i].kind, claim->kind) &&
-            !lab_str_equal(claim->kind, "peers.device") &&
+        if (i != index && lab_str_equal(advice->choices[i].kind, claim->kind) && !is_check(claim) &&
             fabs(advice->choices[i].effect) > fabs(claim->effect))
             return false;
     return true;
@@ -275,7 +279,7 @@ static const char *choice_sentence(const struct making *making, const struct lab
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
     bool batch = lab_str_equal(claim->kind, "recommend.batch");
-    if (lab_str_equal(claim->kind, "peers.device"))
+    if (is_check(claim))
         return check_sentence(making, claim);
     const char *range = NULL;
     if (batch)
@@ -355,8 +359,7 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
     add_kept(making, advice);
     for (int i = 0; i < advice->choice_count; i++) {
         const struct lab_claim *claim = &advice->choices[i];
-        bool compile = lab_str_equal(claim->kind, "recommend.compile"),
-             check = lab_str_equal(claim->kind, "peers.device");
+        bool compile = lab_str_equal(claim->kind, "recommend.compile"), check = is_check(claim);
         const char *gains = gain(claim, arena),
                    *text = compile ? compile_words(making, &gains) : choice_sentence(making, claim);
         if (is_best(advice, i) && fabs(claim->effect) >= LAB_CLAIM_WORTH)

@@ -48,6 +48,45 @@ LAB_TEST(a_device_that_is_slow_by_six_percent_is_named_alone) {
     assert_in_range(covered, 17, 20);
 }
 
+/* A mean over models that copy and others dilutes a fault of compute: where one class alone differs,
+ * that is what is said, by the table too. */
+LAB_TEST(a_slow_device_is_told_by_class) {
+    static const char *const copies = "{\"h2d_gb_per_s\": 6, \"d2h_gb_per_s\": 6, "
+                                      "\"compute_utilization\": 0.1}",
+                             *const computes = "{\"h2d_gb_per_s\": 60, \"d2h_gb_per_s\": 60, "
+                                               "\"compute_utilization\": 0.9}";
+    for (int slow_class = 0; slow_class < 3; slow_class++) { /* copies, computes, both */
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int i = 0; i < 5 * 5 * 4; i++) {
+            int repeat = i / 20, gpu = i / 4 % 5, m = i % 4;
+            bool slow = gpu == 2 && (slow_class == 2 || slow_class == m / 2);
+            given_add(&given,
+                      (struct given_run){.model = lab_arena_printf(&given.arena, "m%d", m),
+                                         .gpu = gpu,
+                                         .repeat = repeat,
+                                         .samples = 10,
+                                         .flops = 1e9 * (m + 1),
+                                         .bytes = 6e6,
+                                         .rate = (m < 2 ? 10000 : 1000) * (slow ? 0.94 : 1) *
+                                                 (1 + 0.001 * given_normal(&given)),
+                                         .result = m < 2 ? copies : computes});
+        }
+        struct lab_analysis_result result = when_asked(&given, "peers", NULL);
+        static const char *const told[] = {
+            "% lower throughput on 2 transfer-bound models than its peers (",
+            "% lower throughput on 2 compute-bound models than its peers (",
+            "% lower throughput than its peers, mean of 4 models ("};
+        assert_says(result.answer, told[slow_class]);
+        const struct lab_doc_cell *other = /* the class that isn't slow */
+            cell(&result, 0, "devices", 2, slow_class ? "transfer_bound" : "compute_bound");
+        assert_true(slow_class == 2 ? other->high < -0.05 : other->low > -0.005);
+        struct lab_analysis_result recommended = when_asked(&given, "recommend", NULL);
+        assert_says(recommended.answer, told[slow_class]);
+        given_end(&given);
+    }
+}
+
 /* A mean of models that disagree says so; the others are compared without it. */
 LAB_TEST(models_that_disagree_are_told) {
     struct given_study given;

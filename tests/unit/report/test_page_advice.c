@@ -446,6 +446,16 @@ LAB_TEST(a_slow_device_is_in_the_headline) {
     assert_contains(g->text.text, lab_arena_printf(&g->study.arena, "<h1>%s</h1>", headline));
     write_end(g);
     assert_contains(g->text.text, "Use it: 3% more (5 runs each). GPU 7: 5.7% lower throughput");
+    struct lab_claim claims[] = {g->claims[0], g->claims[1], g->claims[1]}; /* by class */
+    claims[2].kind = "peers.class";
+    claims[2].quantity = "throughput on 3 compute-bound models";
+    claims[2].effect = -0.061;
+    g->result.claims = claims;
+    g->result.claim_count = 3;
+    lab_str_clear(&g->text);
+    write_page(g, "html");
+    assert_contains(g->text.text, "GPU 7: 6.1% lower throughput on 3 compute-bound models than "
+                                  "its peers (95% CI [5.5, 5.9]%, 5 runs each).</h1>");
 }
 
 /* Given that no batch is better on the mean, then a line of the terminal says that it is a mean, and
