@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 struct figures {                   /* of a device */
     double best_node, device_node; /* NaN = its local one was not tested; unknown */
@@ -266,13 +267,20 @@ static void add_devices(const struct lab_numa_grid *grid, struct lab_arena *aren
                                lab_claim_sentence(&grid->devices[d].nodes[n].claim, arena));
 }
 
-/* How far a model's cells on single devices reach; at least `most`. */
-static double reach_of(const struct lab_numa_grid *grid, const char *model, double most) {
-    for (int m = 0; m < grid->model_count; m++)
-        for (int d = 0; d < grid->device_count && lab_str_equal(grid->models[m].name, model); d++)
-            for (int n = 0; n < grid->devices[d].node_count; n++)
-                most = lab_words_reach(most, &lab_numa_cell_at(&grid->devices[d], m, n)->claim);
-    return most;
+/* The cell of single devices that reaches farthest, of models from this pooled one up. */
+static const struct lab_claim *farthest_cell(const struct lab_numa_grid *grid, int from, int last) {
+    const struct lab_claim *farthest = &lab_claim_none;
+    for (int i = from; i < last; i++)
+        for (int m = 0; m < grid->model_count; m++)
+            for (int d = 0; d < grid->device_count; d++)
+                for (int n = 0; n < grid->devices[d].node_count; n++) {
+                    const struct lab_claim *cell =
+                        &lab_numa_cell_at(&grid->devices[d], m, n)->claim;
+                    if (lab_str_equal(grid->models[m].name, grid->pooled[i].model) &&
+                        lab_words_reach(0, cell) > lab_words_reach(0, farthest))
+                        farthest = cell;
+                }
+    return farthest;
 }
 
 /* What is neither transfer-bound nor among the last, without a difference: "vit32x4x256: 8.2%
@@ -335,16 +343,18 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         return;
     int devices = grid->pooled[from].devices;
     bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
-    double reach = 0;
-    for (int i = from; i < last; i++)
-        reach = reach_of(grid, grid->pooled[i].model, reach);
-    lab_str_printf(
-        text, " %so difference%s from %s up%s.",
-        devices < 2
-            ? "N"
-            : lab_arena_printf(arena, "Mean of %d %s: n", devices, gpus ? "GPUs" : "devices"),
-        lab_claim_larger(bound, arena), grid->pooled[from].model,
-        devices < 2 ? "" : lab_words_beyond(bound, reach, gpus ? "GPU" : "device", arena));
+    const struct lab_claim *cell = farthest_cell(grid, from, last);
+    const char *alone = lab_words_beyond(
+        bound, lab_words_reach(0, cell),
+        lab_arena_printf(arena, "single %s and model", gpus ? "GPU" : "device"), arena);
+    if (*alone && cell->verdict == LAB_CLAIM_INCONCLUSIVE) /* a question mark in the map */
+        alone = lab_arena_printf(arena, "%.*s, inconclusive)", (int)strlen(alone) - 1, alone);
+    lab_str_printf(text, " %so difference%s from %s up%s.",
+                   devices < 2 ? "N"
+                               : lab_arena_printf(arena, "Mean of %d %s: n", devices,
+                                                  gpus ? "GPUs" : "devices"),
+                   lab_claim_larger(bound, arena), grid->pooled[from].model,
+                   devices < 2 ? "" : alone);
 }
 
 /* NULL = nothing was compared. */

@@ -66,16 +66,20 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
                     int panels_most) {
     struct drawing *state = lab_arena_alloc(lab_doc_arena(build->doc), 1, sizeof *state);
     bool titled = panels_most == 0; /* else a card has the title */
+    struct lab_arena *arena = lab_doc_arena(build->doc);
     *state = (struct drawing){
         name_chart(build, chart),
         {.width = width, .panels_most = panels_most, .untitled = true, .inlined = true}};
-    lab_doc_chart(build->doc,
-                  (struct lab_doc_chart){.name = chart->name,
-                                         .title = titled ? chart->title : NULL,
-                                         .caption = lab_plot_caption(state->chart, state->view,
-                                                                     lab_doc_arena(build->doc)),
-                                         .draw = draw,
-                                         .state = state});
+    const char *caption = lab_plot_caption(state->chart, state->view, arena);
+    if (panels_most > 0 && chart->panel_count > panels_most)
+        caption = lab_arena_printf(arena, "%s%s%d of %d panels: all of them in the evidence.",
+                                   caption ? caption : "", caption && *caption ? " " : "",
+                                   panels_most, chart->panel_count);
+    lab_doc_chart(build->doc, (struct lab_doc_chart){.name = chart->name,
+                                                     .title = titled ? chart->title : NULL,
+                                                     .caption = caption,
+                                                     .draw = draw,
+                                                     .state = state});
 }
 
 /* On paper a chart is a file. */

@@ -180,6 +180,22 @@ LAB_TEST(test_a_binding_that_is_open_is_not_advised) {
     given_end(&given);
 }
 
+/* The mean's bound isn't that of a GPU on a model: how far these reach is said, and that the one
+ * that reaches farthest is no bound. */
+LAB_TEST(test_single_cells_reach_beyond_the_mean) {
+    for (int noisy = 0; noisy < 2; noisy++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int gpu = 0; gpu < 6; gpu++)
+            add_device(&given, gpu, 0, 2, 5, planted, noisy && gpu == 5 ? 0.02 : 0.004);
+        struct lab_analysis_result result = analyze(&given);
+        assert_has(result.answer, "Mean of 6 GPUs: no difference larger than ");
+        assert_has(result.answer, " from vit16x8x768 up (any single GPU and model: ");
+        assert_int_equal(strstr(result.answer, "%, inconclusive).") != NULL, noisy);
+        given_end(&given);
+    }
+}
+
 /* The largest of many is large by chance as well: the headline is the mean over devices, of the
  * model that was chosen beforehand. */
 LAB_TEST(test_the_headline_is_pooled) {

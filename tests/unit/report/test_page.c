@@ -293,6 +293,7 @@ LAB_TEST(tall_maps_have_one_row_on_the_first_screen) {
     for (; (at = strstr(at, "<g class=\"p\"")) && at < end; at++)
         panels++;
     assert_int_equal(panels, 2);
+    assert_contains(g->text.text, "2 of 6 panels: all of them in the evidence.");
 }
 
 /* Given more charts than Markdown shows, then it links the others. */
