@@ -462,8 +462,8 @@ static int gpu_id_of(const struct lab_numa_grid *grid, const struct lab_numa_dev
 /* Devices without a verdict among others that have one: only these need more runs. */
 static void repeat_the_open(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                             struct lab_arena *arena) {
-    const char **names = NULL, *ids = "";
-    int count = 0, decided = 0, runs = 0;
+    const char **names = NULL, **noisy = NULL, *ids = "", *limit = "";
+    int count = 0, noisy_count = 0, decided = 0, runs = 0;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         decided += verdict_of(device) == LAB_CLAIM_YES || verdict_of(device) == LAB_CLAIM_NO;
@@ -474,13 +474,18 @@ static void repeat_the_open(struct lab_analysis_result *result, const struct lab
         runs = own > runs ? own : runs;
         ids = lab_arena_printf(arena, "%s%s%d", ids, count ? "," : "", id);
         LAB_ADD(names, count, arena) = device->title;
+        if (lab_claim_runs(&device->binding) > LAB_CLAIM_RUNS_MOST)
+            LAB_ADD(noisy, noisy_count, arena) = device->title;
     }
     if (count == 0 || decided == 0)
         return;
+    if (noisy_count > 0) /* no number of runs is promised to decide it */
+        limit = lab_arena_printf(arena, " (%s: too noisy, more than %d are needed)",
+                                 lab_words_devices(noisy, noisy_count, arena), LAB_CLAIM_RUNS_MOST);
     result->further =
         lab_arena_printf(arena, "experiment.hardware.gpu_ids=[%s] experiment.repeat=%d", ids, runs);
-    result->tests = lab_arena_printf(arena, "%s: inconclusive. For a verdict, %d runs per point",
-                                     lab_words_devices(names, count, arena), runs);
+    result->tests = lab_arena_printf(arena, "%s: inconclusive. For a verdict, %d runs per point%s",
+                                     lab_words_devices(names, count, arena), runs, limit);
 }
 
 /* GPUs first: what holds for those tested need not hold for the others. */
