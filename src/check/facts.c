@@ -202,6 +202,14 @@ static void look_generation(struct check_run *run, int index, int attempt,
             PRINT("PCIe link runs at generation %lld of %lld", (long long)now, (long long)most));
 }
 
+/* On GPUs that no bridge or switch joins all NVLinks are inactive. */
+static bool has_active_links(const struct check_run *run) {
+    for (int i = 0; i < run->devices->count; i++)
+        if (check_gpu(run, i)->nvlinks_active > 0 || check_gpu(run, i)->fabric > LAB_FABRIC_NONE)
+            return true;
+    return false;
+}
+
 static void look_nvlink(struct check_run *run, int index, int attempt,
                         struct lab_check_finding *finding) {
     (void)attempt;
@@ -213,6 +221,10 @@ static void look_nvlink(struct check_run *run, int index, int attempt,
         unknown(run, finding, "NVLinks");
     else if (all == 0)
         check_skip(finding, "it has no NVLink");
+    else if (active == 0 && !has_active_links(run))
+        check_skip(finding, PRINT("none of its %lld NVLinks is active, nor another GPU's: no "
+                                  "bridge joins them, or all are dead",
+                                  (long long)all));
     else if (active < all)
         check_fail(finding, PRINT("%lld active", (long long)active),
                    PRINT("%lld active", (long long)all),
@@ -268,7 +280,10 @@ static void look_ecc(struct check_run *run, int index, int attempt,
     const char *found = PRINT("%lld (%lld corrected)", (long long)gpu->ecc_uncorrected,
                               (long long)gpu->ecc_corrected);
     const char *wanted = PRINT("0 (≤ %d corrected)", CORRECTED_MOST);
-    if (gpu->ecc_uncorrected < 0)
+    if (gpu->ecc_on == 0) { /* the driver counts nothing then */
+        check_fail(finding, "ECC is off", "on", "ECC is off: memory errors go unnoticed");
+        finding->severity = LAB_CHECK_MONITOR;
+    } else if (gpu->ecc_uncorrected < 0)
         unknown(run, finding, "memory errors");
     else if (gpu->ecc_uncorrected > 0)
         check_fail(finding, found, wanted,
@@ -278,9 +293,6 @@ static void look_ecc(struct check_run *run, int index, int attempt,
         check_fail(finding, found, wanted,
                    PRINT("%lld corrected memory errors since the driver was loaded",
                          (long long)gpu->ecc_corrected));
-        finding->severity = LAB_CHECK_MONITOR;
-    } else if (gpu->ecc_on == 0) {
-        check_fail(finding, "ECC is off", "on", "ECC is off: memory errors go unnoticed");
         finding->severity = LAB_CHECK_MONITOR;
     } else
         check_pass(finding, found, wanted);

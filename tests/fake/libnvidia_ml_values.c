@@ -269,10 +269,18 @@ lab_nvml_result nvmlDeviceGetTotalEnergyConsumption(lab_nvml_device device,
     return counter(device->gpu, FAKE_power, 1000, ret_mj);
 }
 
+/* Only with ECC on. */
+static bool counts_errors(int gpu) {
+    unsigned on = 0;
+    return fake_unsigned(gpu, FAKE_ecc, 1, &on) != 0 || on != 0;
+}
+
 lab_nvml_result nvmlDeviceGetTotalEccErrors(lab_nvml_device device, int kind, int since,
                                             unsigned long long *ret_count) {
     (void)since;
     BEGIN_ON(nvmlDeviceGetTotalEccErrors, device);
+    if (!counts_errors(device->gpu))
+        return LAB_NVML_NOT_SUPPORTED;
     return count(device->gpu,
                  kind == LAB_NVML_ECC_UNCORRECTED ? FAKE_ecc_uncorrected : FAKE_ecc_corrected,
                  ret_count);
@@ -332,7 +340,10 @@ static void read_field(int gpu, struct lab_nvml_field *field) {
         const struct field *known = &known_fields[i];
         if (known->id != field->id)
             continue;
-        if (known->kind == NOW) {
+        if ((known->key == FAKE_ecc_corrected || known->key == FAKE_ecc_uncorrected) &&
+            !counts_errors(gpu)) {
+            field->result = LAB_NVML_NOT_SUPPORTED;
+        } else if (known->kind == NOW) {
             field->type = LAB_NVML_VALUE_UNSIGNED;
             field->result = fake_unsigned(gpu, known->key, known->scale, &field->value.as_unsigned);
         } else {

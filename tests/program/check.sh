@@ -69,6 +69,10 @@ expect_out '^isolate: GPU 1: pcie_width'
 GPULAB_FAKE_NVML='gpus=2; fabric=0' run check --json
 expect_status 0
 json 'd["driver"] == "580.00" and [f["verdict"] for f in d["findings"] if f["test"] == "answers"] == ["PASS"] * 2'
+verdict() { # verdict TEST: its verdicts and reasons
+    python3 -c 'import json, sys; print({(f["verdict"], f["reason"]) for f in json.load(open(sys.argv[1]))["findings"]
+        if f["test"] == sys.argv[2]})' "$work/out" "$1"
+}
 # a driver that fails: an error is no value that isn't there; a GPU that was lost before fails
 for call in DeviceGetNvLinkState DeviceGetFieldValues DeviceGetMemoryInfo_v2 SystemGetDriverVersion; do
     GPULAB_FAKE_NVML="gpus=2; fabric=0; fail=nvml$call:999" run check --quiet
@@ -82,14 +86,18 @@ expect_status 1
 expect_out '^isolate: GPU 0: answers: '
 GPULAB_FAKE_NVML='gpus=2; fabric=0; ecc_uncorrected=0,1' run check --quiet
 expect_out '^reset: GPU 1: ecc: 1 uncorrected memory error since'
+GPULAB_FAKE_NVML='gpus=2; fabric=0; ecc=1,0' run check --quiet
+expect_out '^monitor: GPU 1: ecc: ECC is off'
+# NVLinks that no bridge joins are inactive on all GPUs; on one alone they are dead
+GPULAB_FAKE_NVML='gpus=2; fabric=0; links=12; links_active=0' run check --json
+expect_status 0
+[[ $(verdict nvlink) = *SKIPPED*'none of its 12 NVLinks'* ]] || fail "no bridge: $(verdict nvlink)"
+GPULAB_FAKE_NVML='gpus=2; fabric=0; links=12; links_active=12,0' run check --quiet
+expect_out '^reset: GPU 1: nvlink: 0 of 12 NVLinks are active'
 GPULAB_FAKE_NVML='gpus=2; fabric=0; lost=1@0' run check --quiet
 expect_status 1
 expect_out "^isolate: host: answers: the driver can't reach 1 of 2 GPUs"
 # what a prolog meets: MIG, hidden GPUs, an old driver, no NVML
-verdict() { # verdict TEST: its verdicts and reasons
-    python3 -c 'import json, sys; print({(f["verdict"], f["reason"]) for f in json.load(open(sys.argv[1]))["findings"]
-        if f["test"] == sys.argv[2]})' "$work/out" "$1"
-}
 GPULAB_FAKE_NVML='gpus=2; fabric=0; mig=0:2,1:2' run check --level 2 --json
 expect_status 0
 json 'd["gpus"] == 2'
