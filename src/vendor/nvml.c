@@ -193,8 +193,7 @@ const char *lab_nvml_words(const struct lab_nvml *table, lab_nvml_result result)
     case LAB_NVML_OPERATING_SYSTEM:
         return "the operating system (a cgroup, say) blocks the GPU";
     case LAB_NVML_LIB_RM_VERSION_MISMATCH:
-        return "NVML and the kernel's driver are of different versions: the driver was updated "
-               "and needs a reboot or a reload";
+        return "NVML and the kernel's driver differ in version: reboot, or reload the driver";
     case LAB_NVML_NOT_FOUND:
     case LAB_NVML_GPU_NOT_FOUND:
         return "the GPU is not there any more";

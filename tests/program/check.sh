@@ -111,6 +111,9 @@ expect_err '^gpulab: not checked: no GPU to check: CUDA_VISIBLE_DEVICES'
 GPULAB_FAKE_NVML='gpus=2; fabric=0; driver=450' run check --json
 expect_status 0
 [[ $(verdict processes) = *SKIPPED*"doesn't report"* ]] || fail "an old driver: $(verdict processes)"
+GPULAB_FAKE_NVML='gpus=2; fail=nvmlInit_v2:18' run check --quiet
+expect_status 2
+expect_err 'differ in version: reboot, or reload the driver'
 mkdir without && cp -P "$build_dir"/fake/libcuda.so* without
 LD_LIBRARY_PATH=$work/without run check --quiet --textfile check.prom --output check.json
 expect_status 2

@@ -204,7 +204,7 @@ def nobody_is_there(case, recording):
 def each_code():
     """GPU 1 fails once with it, GPU 2 from then on."""
     words = {1: "lost its connection", 9: "not loaded", 15: "lost", 16: "must be reset",
-             17: "operating system", 18: "different versions", 999: "can't name"}
+             17: "operating system", 18: "differ in version", 999: "can't name"}
     for code in (1, 3, 4, 9, 10, 13, 15, 16, 17, 18, 26, 999):
         script = f"fail={CALL}:{code}@4x1/1,{CALL}:{code}@4/2"
         if code in (17, 999):

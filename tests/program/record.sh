@@ -256,7 +256,7 @@ grep -q 'no GPU is recorded yet: the NVIDIA driver is not loaded .*; retrying' m
 rows module.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"0", "1"}'
 env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=fail=nvmlInit_v2:18" \
     "$gpulab" record "${fast[@]}" -q -t 50ms -o mismatch.db 2>err
-grep -q 'only the host: NVML and the kernel.s driver are of different versions' err || fail "mismatch: $(cat err)"
+grep -q 'only the host: NVML and the kernel.s driver differ in version' err || fail "mismatch: $(cat err)"
 
 # a GPU that was lost has the energy of the time before, and 'analyze' says the same
 wait $lost || fail "lost.db: $(cat lost.err)"

@@ -87,7 +87,7 @@ LAB_TEST(every_error_that_matters_fails_the_lane_and_it_recovers) {
         const char *text;
     } cases[] = {
         {1, "lost its connection"}, {9, "not loaded"},        {15, "lost"},
-        {16, "must be reset"},      {17, "operating system"}, {18, "different versions"},
+        {16, "must be reset"},      {17, "operating system"}, {18, "differ in version"},
         {28, "not there any more"}, {999, "can't name"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
