@@ -140,9 +140,12 @@ static int run_campaign(struct course *course, int *ret_status, struct lab_err *
         return -1;
     if (config->dry_run)
         return show_schedule(course, err);
-    if (course_open(course, config->accept_machine, err) < 0 || course_read(course, err) < 0 ||
-        lab_campaign_make_schedule(&course->campaign, &known, course->arena, &schedule, err) < 0)
+    if (course_open(course, config->accept_machine, err) < 0 || course_read(course, err) < 0)
         return -1;
+    if (lab_campaign_make_schedule(&course->campaign, &known, course->arena, &schedule, err) < 0) {
+        course_discard(course); /* the budget is too small */
+        return -1;
+    }
     if (course->campaign.budget_s > 0 && schedule.unknown > 0)
         lab_console_note("time of %d studies unknown: budget.time doesn't count them",
                          schedule.unknown);

@@ -229,6 +229,21 @@ run campaign run small $sim --config-dir conf --quiet output_dir=moved --accept-
 expect_status 0
 expect_out '^  the machine is not the one that it began on'
 
+# whose runs are left out of the answers
+file two <<END
+questions: [{name: q, ask: 'What is lost?', analysis: numa, phases: [a, b]}]
+phases:
+  - {name: a, studies: ['$small experiment.hardware.gpu_ids=[0] repeat=2']}
+  - {name: b, after: [a], studies: ['$small experiment.hardware.gpu_ids=[1] repeat=2']}
+END
+GPULAB_FAILPOINT=after-commit:3 "$gpulab" campaign run two device=sim:./own.yaml --config-dir conf --quiet >/dev/null 2>&1
+sed -i 's/tflops: {fp32: [0-9]*/tflops: {fp32: 40/' own.yaml
+run campaign run two device=sim:./own.yaml --config-dir conf --quiet --accept-machine
+expect_status 0
+expect_out 'answers leave out what ran before'
+grep -q 'Left out: 1 study of another machine' outputs/campaign/two/*/*/report/report.md ||
+    fail "the page doesn't say what is left out"
+
 # one line each
 file cycle <<END
 phases: [{name: a, after: [b], studies: [s]}, {name: b, after: [a], studies: [s]}]
@@ -261,6 +276,10 @@ hasty campaign.budget.tiem=1s|unknown key 'tiem'; did you mean 'time'
 undecidable|condition 'numa.penalty >': a number, such as 5%, expected
 numa_plam|there is no campaign 'numa_plam' \(did you mean 'numa_plan'
 END
+set -- outputs/campaign/{poor,hasty}/*/*
+if [ $# != 2 ] || [ -e "$1" ] || [ -e "$2" ]; then
+    fail "a campaign that was refused left $*"
+fi
 echo 'phases: [{name: a, studies: ["-m"]}]' >conf/campaign/flag.yaml # as `gpulab run -m`: the default study
 run campaign run flag $sim --config-dir conf --quiet --dry-run
 expect_status 0

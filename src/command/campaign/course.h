@@ -80,6 +80,8 @@ int course_look(struct course *course, struct lab_err *err);
 /* Whether the word is a campaign's folder; then likewise, with the plan that is frozen there. */
 bool course_is_folder(const char *word);
 int course_reopen(struct course *course, const char *folder, struct lab_err *err);
+/* A folder that was made and in which nothing will run. */
+void course_discard(struct course *course);
 void course_close(struct course *course);
 
 /* Reads what is known of each study; then as course_refine. */

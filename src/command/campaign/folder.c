@@ -367,6 +367,11 @@ int course_reopen(struct course *course, const char *folder, struct lab_err *err
     return 0;
 }
 
+void course_discard(struct course *course) {
+    if (!course->resumed)
+        lab_own_remove_tree(course->folder);
+}
+
 void course_close(struct course *course) {
     if (course->lock_fd >= 0)
         lab_file_close(&course->lock_fd);

@@ -141,7 +141,8 @@ static void add_evidence(const struct course *course, const struct course_answer
     }
     lab_str_add(&text, ".");
     if (answer->others)
-        lab_str_printf(&text, " Left out: %d studies of another machine.", answer->others);
+        lab_str_printf(&text, " Left out: %d %s of another machine.", answer->others,
+                       answer->others == 1 ? "study" : "studies");
     lab_doc_only(doc, PAGES);
     lab_doc_marked(doc, LAB_DOC_FAINT, "%s", text.text);
 }
@@ -537,8 +538,12 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
                      "continues it.",
                      left, course->campaign.phase_count);
     add_untested(course, answers, doc);
+    bool left_out = false;
+    for (int i = 0; i < answers->count; i++)
+        left_out |= answers->items[i].others > 0;
     if (course->machine_note)
-        lab_doc_text(doc, LAB_DOC_WARNING, "%s.", course->machine_note);
+        lab_doc_text(doc, LAB_DOC_WARNING, "%s%s.", course->machine_note,
+                     left_out ? "; answers leave out what ran before" : "");
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = "questions"});
     for (int i = 0; i < answers->count; i++)
