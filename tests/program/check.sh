@@ -88,6 +88,13 @@ GPULAB_FAKE_NVML='gpus=2; fabric=0; ecc_uncorrected=0,1' run check --quiet
 expect_out '^reset: GPU 1: ecc: 1 uncorrected memory error since'
 GPULAB_FAKE_NVML='gpus=2; fabric=0; ecc=1,0' run check --quiet
 expect_out '^monitor: GPU 1: ecc: ECC is off'
+# what passes a moment later is no failure, and what doesn't is said soon
+GPULAB_FAKE_NVML='gpus=2; fabric=0; reasons=0x8@0:0@0.3' run check --json
+expect_status 0
+[[ $(verdict clocks) = *PASS*'passed when tested again; at first: clocks are lowered'* ]] || fail "$(verdict clocks)"
+GPULAB_FAKE_NVML='gpus=8; fabric=0; reasons=0x8; persistence=0; pcie_width=8' run check --json
+expect_status 1
+json '1 < d["duration_s"] < 5 and {f["tries"] for f in d["findings"] if f["verdict"] == "FAIL"} == {3}'
 # NVLinks that no bridge joins are inactive on all GPUs; on one alone they are dead
 GPULAB_FAKE_NVML='gpus=2; fabric=0; links=12; links_active=0' run check --json
 expect_status 0
