@@ -115,6 +115,17 @@ fi
 run campaign run cross $sim --config-dir conf --quiet --dry-run
 expect_out '^ +numa_study +█ +at most 200 runs by what is found'
 
+# nor has one that two studies share
+file shared <<END
+questions: [{name: q, ask: 'What is lost?', analysis: numa, phases: [a]}]
+phases: [{name: a, studies: ['$small repeat=2', '$small repeat=2', '$small repeat=2 seed=7']}]
+END
+run campaign run shared $sim --config-dir conf --quiet
+expect_status 0
+find outputs/campaign/shared -name results.json -exec grep -ho '"rate": [0-9.]*' {} + | sort | uniq -c >rates
+[ "$(wc -l <rates)" = 6 ] || fail "studies of a phase have the same values: $(cat rates)"
+grep -rq '^seed: 7$' outputs/campaign/shared/*/*/a/quick_test_3 || fail "a seed of its own was replaced"
+
 # a hot GPU is waited for, and a busy one: others go first
 if [ -e "$build_dir/fake/libnvidia-ml.so.1" ]; then
     file hot <<END

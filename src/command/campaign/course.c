@@ -68,7 +68,27 @@ static int check_name(const struct course *course, const char *name, struct lab_
                        nearest ? "'?)" : "", list.text);
 }
 
-/* Each study's words: its own, then what was given for all. */
+#define SEED_KEY "seed="
+
+/* Simulated chance follows from the seed and the run: a point that ran before would have the same
+ * values again, which are no further evidence. */
+static const char *another_seed(const struct course *course, const struct course_study *study) {
+    int64_t seed = 42;
+    for (int i = 0; study->words[i]; i++)
+        if (lab_str_starts(study->words[i], SEED_KEY))
+            seed = strtoll(study->words[i] + strlen(SEED_KEY), NULL, 10);
+    return lab_arena_printf(course->arena, SEED_KEY "%lld",
+                            (long long)(seed + 1 + (study - course->studies)));
+}
+
+static bool has_seed(const char *const *words) {
+    for (int i = 0; words[i]; i++)
+        if (lab_str_starts(words[i], SEED_KEY))
+            return true;
+    return false;
+}
+
+/* Each study's words: its own, then what was given for all; a seed, unless it is the first. */
 static void make_studies(struct course *course) {
     const struct lab_campaign *campaign = &course->campaign;
     struct lab_arena *arena = course->arena;
@@ -101,6 +121,10 @@ static void make_studies(struct course *course) {
             study->words = words ? words : lab_arena_alloc(arena, 1, sizeof *words);
             study->title = lab_arena_strdup(arena, title.text);
             study->refined = campaign->phases[p].studies[s].strategy == LAB_CAMPAIGN_AS_WRITTEN;
+            if (at > 0 && study->refined && !has_seed(own)) {
+                LAB_ADD(words, n, arena) = another_seed(course, study);
+                study->words = words;
+            }
             course->found[at] = (struct lab_campaign_found){
                 .expected_s = NAN, .expected_j = NAN, .taken_s = NAN, .energy_j = NAN};
         }
@@ -465,18 +489,6 @@ static bool is_due(const struct course *course, const struct lab_campaign_status
             statuses[own->after[i]].state != LAB_CAMPAIGN_SKIPPED)
             return false;
     return true;
-}
-
-/* Simulated chance follows from the seed and the run: a point that ran before would have the same
- * values again, which are no further evidence. */
-static const char *another_seed(const struct course *course, const struct course_study *study) {
-    static const char key[] = "seed=";
-    int64_t seed = 42;
-    for (int i = 0; study->words[i]; i++)
-        if (lab_str_starts(study->words[i], key))
-            seed = strtoll(study->words[i] + strlen(key), NULL, 10);
-    return lab_arena_printf(course->arena, "%s%lld", key,
-                            (long long)(seed + 1 + (study - course->studies)));
 }
 
 static void refine_study(struct course *course, int phase, int number) {
