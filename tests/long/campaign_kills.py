@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills a campaign at random instants and repeats its command until it is over, again and again until
 so many kills have hit. Each time it ends in one folder, with the phases, runs and answers of one that
-nobody disturbed.
+nobody disturbed. One that was killed when it had written that it is finished isn't begun again.
 
     campaign_kills.py GPULAB [KILLS] [SEED]
 """
@@ -33,13 +33,18 @@ phases:
 """
 
 
-def start(folder, output):
-    words = ["campaign", "run", "kills", "device=sim:l40s-10", "--config-dir", "conf", "--json", "--quiet",
+def start(folder, output, action="run"):
+    words = ["campaign", action, "kills", "device=sim:l40s-10", "--config-dir", "conf", "--json", "--quiet",
              f"output_dir={output}", "experiment.trace=false"]
     environment = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"),
                    "GPULAB_LOCK_DIR": str(folder / "locks")}
     return subprocess.Popen([gpulab, *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
+
+
+def finished(folder, output):
+    return any(json.loads(path.read_text())["finished"]
+               for path in (folder / output / "campaign/kills").glob("*/*/campaign.json"))
 
 
 def left(folder, output, out):
@@ -81,7 +86,10 @@ with tempfile.TemporaryDirectory() as name:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
                 hit += 1
-                continue
+                if not finished(folder, f"killed{number}"):
+                    continue
+                process = start(folder, f"killed{number}", "report")
+                out, err = process.communicate()
             break
         if process.returncode:
             sys.exit(f"after {hit} kills: {err}")
