@@ -44,6 +44,15 @@ static void begin(struct check_run *run, int index, const char *key,
     finding->key = key;
 }
 
+/* Why the test was skipped on this GPU; NULL = it wasn't, or broke. */
+static const char *skipped(const struct check_run *run, const char *test, int gpu) {
+    const char *why = NULL;
+    for (int i = 0; i < run->count; i++)
+        if (lab_str_equal(run->findings[i].test->name, test) && run->findings[i].gpu == gpu)
+            why = run->findings[i].verdict == LAB_CHECK_SKIPPED ? run->findings[i].reason : NULL;
+    return why;
+}
+
 /* --- all at once; measured for the first GPU, remembered for the others --- */
 
 /* -1: the finding is complete. */
@@ -71,6 +80,10 @@ static void look_soak(struct check_run *run, int index, int attempt,
     double whole_s = simulated ? SOAK_SIMULATED_S : SOAK_S;
     double seconds = fmin(whole_s, check_left_s(run) / 4);
     begin(run, index, "soak_bf16_tflops", finding);
+    if (isnan(alone) && skipped(run, "gemm", index)) {
+        check_skip(finding, skipped(run, "gemm", index));
+        return;
+    }
     if (isnan(alone)) {
         check_break(finding, "the test 'gemm' has no rate to plan it by");
         return;

@@ -324,4 +324,21 @@ LAB_TEST(long_tests_run_on_all_gpus_at_once) {
     assert_contains(text.text, "simulated memory has no content");
 }
 
+/* What GPUs can't do is skipped in all tests that need it, and no error. */
+LAB_TEST(gpus_without_bf16_are_checked_all_the_same) {
+    const char *bf16 = strstr(base_text, "bf16: ");
+    struct lab_check_setup setup = setup_with("", 3);
+    struct lab_check_result result;
+    assert_non_null(bf16);
+    const char *text = lab_arena_printf(&arena, "%.*sbf16: 0%s", (int)(bf16 - base_text), base_text,
+                                        bf16 + strcspn(bf16, ",}"));
+    lab_device_define("m", text);
+    ASSERT_OK(lab_device_select(here, "sim:m", &arena, &setup.devices, err));
+    setup.devices.count = 2;
+    setup.only = (const char *const[]){"answers", "gemm", "soak", "variation", NULL};
+    lab_check_run(&setup, &arena, &result);
+    assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 0);
+    assert_contains(result.findings[result.count - 3].reason, "does no gemm in bf16"); /* soak */
+}
+
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
