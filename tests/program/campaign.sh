@@ -222,6 +222,7 @@ END
 run campaign run command device=cpu --config-dir conf --quiet
 expect_status 1
 expect_out '^ +c +medium +done +1 +0 +1'
+expect_out '^  Phase a was stopped: [34] of 10 runs failed'
 expect_out '! Not answered: all [34] runs of its phases failed, the first: '
 expect_out '^ +a +[34] of 10 runs failed' # one more may be under way
 expect_out '^ +b +medium +blocked'

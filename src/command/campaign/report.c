@@ -537,6 +537,10 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
                      "%d of %d phases are not done: answers may change. The command that began it "
                      "continues it.",
                      left, course->campaign.phase_count);
+    for (int p = 0; p < course->campaign.phase_count; p++)
+        if (statuses[p].state == LAB_CAMPAIGN_STOPPED)
+            lab_doc_text(doc, LAB_DOC_WARNING, "Phase %s was stopped: %s.",
+                         course->campaign.phases[p].name, statuses[p].why);
     add_untested(course, answers, doc);
     bool left_out = false;
     for (int i = 0; i < answers->count; i++)
