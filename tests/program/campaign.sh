@@ -139,7 +139,7 @@ END
         expect_err "$message"
         expect_out '^ +a +medium +done +1'
     done <<'END'
-90@0:70@0.5|1min|waiting until all GPUs are below 80 °C: one has 90 °C
+90@0:70@3|1min|waiting until all GPUs are below 80 °C: one has 90 °C
 90|100ms|a GPU still has 90 °C, starting all the same
 END
 fi
