@@ -91,6 +91,8 @@ const struct command_unit *command_line_per_second(const struct command_line *li
 bool command_line_is_settings(const struct command_line *line, int t);
 /* Whether the number at `t` is a line of a module: "[olmo.train:1000]", "callbacks.py:157 >>". */
 bool command_line_is_place(const struct command_line *line, int t);
+/* "… | INFO | trainer:train_loss:120 -": the same, whatever the function's name means. */
+bool command_line_is_logged(const struct command_line *line, int t);
 /* Whether words from `t` on go on as a sentence does: "install 4 packages". */
 bool command_line_is_sentence(const struct command_line *line, int t);
 /* "32%|███": the share of a bar. */

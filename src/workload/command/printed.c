@@ -124,6 +124,8 @@ static unsigned judge(const struct command_line *line, const struct command_item
                     !(!item->name && command_line_meaning(line, item->first) & COMMAND_SAYS) &&
                     !is_of_sentence(line, item, known) &&
                     (known || !command_line_is_place(line, item->token));
+    if (command_line_is_logged(line, item->token))
+        return 0;
     if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
         return COMMAND_IS_EPOCH | named(line, item) |
                (has_point(line, item) ? COMMAND_IS_VALUE : 0);

@@ -175,15 +175,44 @@ bool command_line_is_settings(const struct command_line *line, int t) {
 
 /* --- places --- */
 
-bool command_line_is_place(const struct command_line *line, int t) {
-    if (command_line_mark(line, t - 1) != ':' || !line->tokens[t].attached ||
+/* Its digits and the mark before it follow a word without a blank. */
+static bool is_joined(const struct command_line *line, int t) {
+    const struct command_token *number = &line->tokens[t];
+    if (command_line_mark(line, t - 1) != ':' || !number->attached ||
         !line->tokens[t - 1].attached || !command_line_is(line, t - 2, COMMAND_WORD))
         return false;
-    const struct command_token *number = &line->tokens[t], *word = number - 2;
     for (size_t i = number->start; i < number->end; i++)
         if (!isdigit((unsigned char)line->text[i]))
             return false;
-    return memchr(line->text + word->start, '.', word->end - word->start);
+    return true;
+}
+
+/* "trainer:fit:120" */
+static bool is_of_function(const struct command_line *line, int t) {
+    return is_joined(line, t) && command_line_mark(line, t - 3) == ':' &&
+           line->tokens[t - 3].attached && line->tokens[t - 2].attached &&
+           command_line_is(line, t - 4, COMMAND_WORD);
+}
+
+bool command_line_is_place(const struct command_line *line, int t) {
+    if (!is_joined(line, t))
+        return false;
+    const struct command_token *word = &line->tokens[t - 2];
+    return memchr(line->text + word->start, '.', word->end - word->start) ||
+           is_of_function(line, t);
+}
+
+bool command_line_is_logged(const struct command_line *line, int t) {
+    if (!is_of_function(line, t))
+        return false;
+    const struct command_token *module = &line->tokens[t - 4];
+    for (int before = 4; before < t; before++)
+        if (command_line_is(line, before, COMMAND_NUMBER) && is_of_function(line, before))
+            return false;
+    return command_line_is(line, 0, COMMAND_NUMBER) || command_line_mark(line, 0) == '[' ||
+           command_line_meaning(line, t - 4) & COMMAND_LEVEL ||
+           memchr(line->text + module->start, '.', module->end - module->start) ||
+           memcmp(line->text + module->start, "__", 2) == 0;
 }
 
 /* --- sentences --- */
