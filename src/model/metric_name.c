@@ -38,6 +38,8 @@ static const struct {
     {"ndcg", LAB_DIRECTION_HIGHER},   {"psnr", LAB_DIRECTION_HIGHER},
     {"return", LAB_DIRECTION_HIGHER}, {"cer", LAB_DIRECTION_LOWER},
     {"fid", LAB_DIRECTION_LOWER},     {"cost", LAB_DIRECTION_LOWER},
+    {"rew", LAB_DIRECTION_HIGHER},    {"ssim", LAB_DIRECTION_HIGHER},
+    {"miou", LAB_DIRECTION_HIGHER},   {"r2", LAB_DIRECTION_HIGHER},
 };
 
 /* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
@@ -46,7 +48,8 @@ static const struct {
     enum lab_direction better;
 } parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},     {"crossentropy", LAB_DIRECTION_LOWER},
              {"cross_entropy", LAB_DIRECTION_LOWER}, {"exact_match", LAB_DIRECTION_HIGHER},
-             {"rouge", LAB_DIRECTION_HIGHER},        {"perplexity", LAB_DIRECTION_LOWER}};
+             {"rouge", LAB_DIRECTION_HIGHER},        {"perplexity", LAB_DIRECTION_LOWER},
+             {"hellaswag", LAB_DIRECTION_HIGHER}};
 
 /* Between signs that are no letters: "val" is in "val_loss", not in "value". */
 static bool has_word(const char *name, const char *const *words) {

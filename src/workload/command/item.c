@@ -149,17 +149,15 @@ static void look_for_subject(const struct command_line *line, struct command_ite
 
 /* What a value is wrapped in: "tensor(2.3", "'1.8'" */
 static int skip_wrapping(const struct command_line *line, int t) {
+    static const char *const types[] = {"tensor", "Array", "array", "np.float32", "np.float64"};
     char mark = command_line_mark(line, t);
     if (mark == '"' || mark == '\'')
         return t - 1;
-    if (mark == '[' && command_line_mark(line, t - 1) == '(' &&
-        command_line_is_word(line, t - 2, "tensor"))
-        return t - 3;
-    return mark == '(' && (command_line_is_word(line, t - 1, "tensor") ||
-                           command_line_is_word(line, t - 1, "np.float32") ||
-                           command_line_is_word(line, t - 1, "np.float64"))
-               ? t - 2
-               : t;
+    int word = mark == '[' && command_line_mark(line, t - 1) == '(' ? t - 2 : t - 1;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if ((mark == '(' || word == t - 2) && command_line_is_word(line, word, types[i]))
+            return word - 1;
+    return t;
 }
 
 /* "('loss', 2.1)" of an OrderedDict: whether `t` is its comma. */

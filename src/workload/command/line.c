@@ -162,6 +162,7 @@ static const struct word *const words[26] = {
     ['r' - 'a'] = WORDS{W("rmse", KNOWN),
                         W("reward", KNOWN),
                         W("rew", KNOWN),
+                        W("r2", KNOWN),
                         W("rank", PROSE),
                         W("reached", PREPOSITION),
                         W("restored", RESTORED),

@@ -244,6 +244,10 @@ LAB_TEST(well_known_trainers_are_read) {
         {"step 1/74 | train loss 4.36 | (123.4 ms | 33189 tok/s)",
          "train_loss=4.36@1 time=123.4ms@1 tokens_per_s=33189tokens/s@1"},
         {"Loss: tensor(2.3, device='cuda:0', grad_fn=<NllLossBackward0>)", "loss=2.3@1"},
+        {"loss=Array(2.25, dtype=float32), acc: array([0.5], dtype=float32)",
+         "loss=2.25@1 acc=0.5@1"},
+        {NULL},
+        {"MSE: 0.5  R2: 0.9", "mse=0.5 r2=0.9"},
         {NULL},
         /* PyTorch's tutorial: steps go on from epoch to epoch; XGBoost, LightGBM */
         {"[1,  2000] loss: 2.2", "loss=2.2@2000"},
