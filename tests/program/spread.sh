@@ -62,4 +62,13 @@ expect_status 0
 json 'd["summary"]["successful_runs"] == 2 and all(r["concurrent"] for r in d["runs"])'
 json '{r["devices"][0] for r in d["runs"]} == {"cpu:0/2.0", "cpu:0/2.1"}'
 json 'all(r["run_id"].startswith("a") for r in d["runs"])'
+spread=$(echo outputs/test_matrix/*/*)
+run run test_matrix device=cpu experiment.matrix.optimizer=x experiment.name=crossed --no-report -q \
+    'experiment.command=["echo","step 1 met={a}"]' '+experiment.matrix.p=[{a:1,b:2},{a:2,b:1}]'
+expect_status 0
+run analyze metrics "$spread" crossed objective=met:max
+expect_status 0
+expect_out 'any device'
+expect_out 'NUMA (node )?0'
+grep -qE 'NUMA (node )?-1' "$work/out" && fail "$what: NUMA node -1"
 finish

@@ -269,7 +269,8 @@ static const char *device_of(const struct metrics_setting *setting, struct lab_a
 
 static const char *node_of(const struct metrics_setting *setting, struct lab_arena *arena) {
     const struct lab_study_run *run = setting->point.runs[0];
-    return lab_arena_printf(arena, "NUMA node %d", run->rank_count ? run->ranks[0].numa_node : -1);
+    int node = run->rank_count ? run->ranks[0].numa_node : -1;
+    return node < 0 ? "" : lab_arena_printf(arena, "NUMA node %d", node); /* chosen by a spread */
 }
 
 static const char *phase_of(const struct metrics_setting *setting, struct lab_arena *arena) {
