@@ -15,13 +15,17 @@
 
 /* --- whose they are --- */
 
-static pid_t find_child(pid_t pid) {
+/* From the parent that it was listed with: the process itself may have ended since. */
+static pid_t find_child(pid_t pid, pid_t parent) {
     struct lab_process process;
     pid_t self = getpid();
-    for (int i = 0; i < GENERATIONS_MAX && pid > 1 && lab_process_read(pid, &process); i++) {
-        if (process.parent == self)
+    for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
+        if (parent == self)
             return pid;
-        pid = process.parent;
+        pid = parent;
+        if (!lab_process_read(pid, &process))
+            return 0;
+        parent = process.parent;
     }
     return 0;
 }
@@ -43,7 +47,7 @@ static void note(struct monitor_processes *processes, const struct lab_process_s
         known = &LAB_PUSH(processes->items, processes->count);
     *known = (struct monitor_process){.pid = sample->pid,
                                       .parent = sample->parent_pid,
-                                      .child = find_child(sample->pid),
+                                      .child = find_child(sample->pid, sample->parent_pid),
                                       .start = sample->start};
     processes->has_own |= known->child > 0;
 }

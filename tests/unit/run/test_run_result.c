@@ -4,11 +4,14 @@
  */
 #include "base/clock.h"
 #include "base/json.h"
+#include "run/run_monitor_internal.h"
 #include "run/runner_internal.h"
 #include "store/recording/recording.h"
 
 #include "test.h"
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct lab_store *store;
@@ -515,6 +518,38 @@ LAB_TEST(each_stranger_is_told_once) {
                 "[{\"first_ns\":102000000000,\"last_ns\":108000000000},"
                 "{\"first_ns\":102000000000,\"last_ns\":108000000000},{}]");
     assert_has(run, "{\"gpu_memory_peak_mb\":1536,\"power_w\":321.568627}");
+}
+
+static pid_t start(bool stays) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    while (true) {
+        if (!stays)
+            _exit(0);
+        pause();
+    }
+}
+
+LAB_TEST(a_process_that_ended_at_once_is_its_parents) {
+    pid_t program = start(true), ended = start(false);
+    assert_int_equal(waitpid(ended, NULL, 0), ended);
+    struct lab_process_gpu use = {.entity = 0};
+    struct lab_process_sample items[] = {
+        {.pid = ended, .parent_pid = program, .name = "bash", .gpus = &use, .gpu_count = 1},
+        {.pid = program, .parent_pid = getpid(), .name = "sh", .gpus = &use, .gpu_count = 1},
+        {.pid = ended, .parent_pid = 1, .start = 1, .name = "bash", .gpus = &use, .gpu_count = 1}};
+    struct lab_process_list list = {.items = items, .count = 3};
+    struct monitor_processes processes = {0};
+    monitor_processes_note(&processes, &list);
+    kill(program, SIGKILL);
+    waitpid(program, NULL, 0);
+    assert_int_equal(processes.count, 3);
+    assert_int_equal(processes.items[0].child, program);
+    assert_int_equal(processes.items[1].child, program);
+    assert_int_equal(processes.items[2].child, 0);
+    lab_mem_free(processes.items);
 }
 
 LAB_TEST(the_worst_of_each_reason_is_the_runs) {
