@@ -50,18 +50,28 @@ const struct lab_recording *lab_recordings_of_run(const struct lab_recording *re
     return own;
 }
 
-static int read_run(struct reading *reading, struct lab_study_samples *samples,
-                    const struct lab_recording_source *source, const char *prefix,
-                    const struct lab_run *run, struct lab_err *err) {
+static int read_run(struct reading *reading, struct lab_study_samples *samples, const char *label,
+                    const char *prefix, const struct lab_run *run, struct lab_err *err) {
     const struct lab_recording *whole = lab_study_samples_read(samples, run, err);
     if (!whole)
         return -1;
     const struct lab_recording *recording = lab_recordings_of_run(whole, run, reading->arena);
     if (lab_recording_has_ticks(recording))
         add(reading, *prefix ? lab_arena_printf(reading->arena, "%s/%s", prefix, run->id) : run->id,
-            source->label ? source->label : lab_study_file_point(run, reading->arena), recording,
-            run->rate, run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
+            label, recording, run->rate, run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
     return 0;
+}
+
+/* Of several studies the whole names of their points: the same settings may be of two plans. */
+static const char **labels_of(const struct lab_run *runs, int count, const char *given, bool alone,
+                              struct lab_arena *arena) {
+    const struct lab_run **all = lab_arena_alloc(arena, (size_t)count + 1, sizeof *all);
+    const char **labels = lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
+    for (int i = 0; i < count; i++) {
+        all[i] = &runs[i];
+        labels[i] = given ? given : lab_study_file_point(&runs[i], arena);
+    }
+    return given || !alone ? labels : lab_study_file_labels(all, count, arena);
 }
 
 static int read_runs(struct reading *reading, struct lab_store *store,
@@ -74,6 +84,7 @@ static int read_runs(struct reading *reading, struct lab_store *store,
         return -1;
     struct lab_study_samples samples =
         lab_study_samples_of(store, runs, count, true, reading->arena);
+    const char **labels = labels_of(runs, count, source->label, !*prefix, reading->arena);
     for (int i = 0; i < count; i++)
         valid += runs[i].state == LAB_RUN_DONE && runs[i].valid;
     for (int i = 0; i < count; i++) {
@@ -81,7 +92,7 @@ static int read_runs(struct reading *reading, struct lab_store *store,
             continue;
         if (valid > 0 && !runs[i].valid)
             left_out++;
-        else if (read_run(reading, &samples, source, prefix, &runs[i], err) < 0)
+        else if (read_run(reading, &samples, labels[i], prefix, &runs[i], err) < 0)
             return -1;
     }
     if (left_out > 0)

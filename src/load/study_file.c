@@ -1,8 +1,12 @@
 /* study_file.c: opening a study for reading, and what its runs have in common for all readers. */
 #include "load/study_file.h"
 
+#include "base/json.h"
 #include "base/str.h"
+#include "model/setting.h"
+#include "workload/workload.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int lab_study_file_open(const char *folder, struct lab_arena *arena,
@@ -40,6 +44,88 @@ const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *ar
                ? lab_arena_strndup(arena, run->id, id - length)
                : run->id;
 }
+
+/* --- what points are called --- */
+
+static const char *phase_of(const struct lab_run *run, struct lab_arena *arena) {
+    return lab_study_file_phase(run, arena);
+}
+
+static const char *devices_of(const struct lab_run *run, struct lab_arena *arena) {
+    const char *text = "";
+    for (int i = 0; i < run->rank_count && !run->spread; i++)
+        text = lab_arena_printf(arena, "%s%s%s", text, i ? " + " : "", run->ranks[i].device);
+    return text;
+}
+
+static const char *node_of(const struct lab_run *run, struct lab_arena *arena) {
+    int node = run->rank_count && !run->spread ? run->ranks[0].numa_node : -1;
+    return node < 0 ? "" : lab_arena_printf(arena, "NUMA node %d", node);
+}
+
+/* Adds what differs between runs behind their labels. */
+static void add_where(const char **labels, const struct lab_run *const *runs, int count,
+                      const char *(*where)(const struct lab_run *, struct lab_arena *),
+                      struct lab_arena *arena) {
+    bool varies = false;
+    for (int i = 1; i < count && !varies; i++)
+        varies = !lab_str_equal(where(runs[i], arena), where(runs[0], arena));
+    for (int i = 0; i < count && varies; i++) {
+        const char *text = where(runs[i], arena);
+        labels[i] = *text ? lab_arena_printf(arena, "%s, %s", labels[i], text) : labels[i];
+    }
+}
+
+struct labelled {
+    const char *label, *point;
+};
+
+static int by_label(const void *a, const void *b) {
+    return strcmp(((const struct labelled *)a)->label, ((const struct labelled *)b)->label);
+}
+
+/* Whether a label is of one point alone. */
+static bool are_distinct(const char *const *labels, const struct lab_run *const *runs, int count,
+                         struct lab_arena *arena) {
+    struct labelled *all = lab_arena_alloc(arena, (size_t)count + 1, sizeof *all);
+    for (int i = 0; i < count; i++)
+        all[i] = (struct labelled){labels[i], lab_study_file_point(runs[i], arena)};
+    qsort(all, (size_t)count, sizeof *all, by_label);
+    for (int i = 1; i < count; i++)
+        if (lab_str_equal(all[i].label, all[i - 1].label) &&
+            !lab_str_equal(all[i].point, all[i - 1].point))
+            return false;
+    return true;
+}
+
+const char **lab_study_file_labels(const struct lab_run *const *runs, int count,
+                                   struct lab_arena *arena) {
+    const char **labels = lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
+    const struct lab_value **options = lab_arena_alloc(arena, (size_t)count + 1, sizeof *options);
+    bool named = true;
+    for (int i = 0; i < count; i++) {
+        struct lab_value *map = NULL;
+        if (runs[i]->options)
+            lab_json_parse(runs[i]->options, strlen(runs[i]->options), "options", arena, &map,
+                           NULL);
+        options[i] = map;
+        named &= lab_workload_is_external(runs[i]->workload);
+    }
+    struct lab_settings settings = lab_settings_make(options, count, arena);
+    for (int i = 0; i < count; i++) {
+        labels[i] = lab_setting_name(&settings, i, arena);
+        named &= *labels[i] != '\0';
+    }
+    add_where(labels, runs, count, phase_of, arena);
+    add_where(labels, runs, count, devices_of, arena);
+    add_where(labels, runs, count, node_of, arena);
+    named = named && are_distinct(labels, runs, count, arena);
+    for (int i = 0; i < count && !named; i++)
+        labels[i] = lab_study_file_point(runs[i], arena);
+    return labels;
+}
+
+/* --- metrics --- */
 
 static struct lab_curve_point *copy_points(struct lab_study_file *file,
                                            const struct lab_curve_point *points, int count) {

@@ -38,6 +38,11 @@ int lab_study_file_runs(struct lab_study_file *file, struct lab_err *err);
  * run's own text or one in the arena. */
 const char *lab_study_file_point(const struct lab_run *run, struct lab_arena *arena);
 
+/* What tables call the points of these runs: settings of a program by the keys that vary,
+ * "lr=0.1, optimizer=adam", and by device and NUMA node where those differ; others as above. */
+const char **lab_study_file_labels(const struct lab_run *const *runs, int count,
+                                   struct lab_arena *arena);
+
 /* The phase of a study that a run belongs to: "baseline"; "" = the study has none. */
 const char *lab_study_file_phase(const struct lab_run *run, struct lab_arena *arena);
 

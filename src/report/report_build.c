@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/yaml/yaml.h"
 #include "load/recordings.h"
+#include "load/study_file.h"
 #include "version.h"
 
 #include <limits.h>
@@ -110,7 +111,12 @@ static int count_gpus(const struct lab_recording *recording) {
 static void analyse_samples(struct report_found *found, const struct lab_study_table *study) {
     struct lab_labelled_recording *recordings =
         lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *recordings);
+    const struct lab_run **runs =
+        lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *runs);
     int count = 0, most = 0;
+    for (int i = 0; i < study->run_count; i++)
+        runs[i] = study->runs[i].run;
+    const char **labels = lab_study_file_labels(runs, study->run_count, found->arena);
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
         if (!run->recording || !run->used)
@@ -123,7 +129,7 @@ static void analyse_samples(struct report_found *found, const struct lab_study_t
         most = gpus > most ? gpus : most;
         const char *unit = run->run->rate_unit;
         recordings[count++] = (struct lab_labelled_recording){
-            run->run->id, run->point, own, run->rate, unit && *unit ? unit : NULL};
+            run->run->id, labels[i], own, run->rate, unit && *unit ? unit : NULL};
     }
     if (most < 2)
         return;

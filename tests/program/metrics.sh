@@ -46,6 +46,11 @@ run export "$folder" --what metrics
 expect_out '^run_id,rank,name,unit,value,time_ns,step,time_s$'
 expect_out '^gpu0_numa0_lr25,0,loss,,6.25,[0-9]+,1,[0-9]\.[0-9]+$'
 
+# its recordings have the settings' names
+run analyze summary "$folder"
+expect_status 0
+expect_out '^ +lr=25 +[0-9.]+ [mµ]?s '
+
 # repeats give a verdict and a line to paste; several studies are analysed at once
 first=$folder
 matrix two '+experiment.matrix={lr: [50, 25]}' experiment.repeat=2
