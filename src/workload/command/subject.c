@@ -113,11 +113,19 @@ static bool is_border(const struct command_line *line, int t) {
             memcmp(line->text + line->tokens[t].start, "│", 3) == 0);
 }
 
+/* "1 | loss | CrossEntropyLoss | 0 | train": Lightning's list of modules. */
+static bool is_of_list(const struct command_line *line, int border) {
+    int number = is_border(line, 0);
+    return command_line_is(line, number, COMMAND_NUMBER) && is_border(line, number + 1) &&
+           command_line_is(line, border - 1, COMMAND_WORD);
+}
+
 bool command_line_is_cell(const struct command_line *line, int t) {
     int first = t - 1;
     while (command_line_is(line, first, COMMAND_WORD))
         first--;
-    return is_border(line, t) && first < t - 1 && is_border(line, first) && is_border(line, t + 2);
+    return is_border(line, t) && !is_of_list(line, first) && first < t - 1 &&
+           is_border(line, first) && is_border(line, t + 2);
 }
 
 /* --- brackets --- */

@@ -59,6 +59,11 @@ LAB_TEST(projects_are_read_as_they_print) {
          "0.10, 'throughput': 1234.5}",
          "loss=1.25@e0.1 throughput=1234.5@e0.1 epoch=0.1@e0.1"},
         {NULL},
+        /* Lightning's list of modules */
+        {"1 | loss  | CrossEntropyLoss | 0      | train", ""},
+        {"│ 1 │ loss  │ CrossEntropyLoss │ 0      │ train │", ""},
+        {"100 | loss | 0.5 | acc | 0.25 |", "loss=0.5 acc=0.25"},
+        {NULL},
         /* loguru, logging's %(name)s:%(funcName)s:%(lineno)d */
         {"2026-01-01 12:00:00.123 | INFO     | __main__:train:45 - Epoch 3 - loss 0.5",
          "loss=0.5@e3 epoch=3@e3"},
