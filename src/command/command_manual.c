@@ -87,6 +87,14 @@ static const struct lab_manual_example *examples_of(const struct lab_manual_exam
     return found ? some : all;
 }
 
+/* "reread" of metrics: its page is the command's. */
+static bool is_listed(const char *const *words, const char *word) {
+    for (; words && *words; words++)
+        if (lab_str_equal(*words, word))
+            return true;
+    return false;
+}
+
 const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
                                                struct lab_arena *arena, struct lab_err *err) {
     const struct lab_option **tables = lab_arena_alloc(arena, 3, sizeof *tables);
@@ -106,7 +114,8 @@ const struct lab_manual_page *lab_command_page(const struct lab_command *command
     };
     if (command->word_keys && page->words)
         page->word_keys = keys_of_words(command, page->words, arena);
-    if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
+    if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS) &&
+        !is_listed(page->words, word)) {
         lab_err_set(err, LAB_ERR_USER, "help %s: no further page '%s'", command->name, word);
         return NULL;
     }

@@ -178,7 +178,7 @@ static const char *const *metrics_complete(struct lab_arena *arena) {
 const struct lab_command lab_command_metrics = {
     .name = "metrics",
     .summary = "read the metrics of your own program again from its logs",
-    .usage = "reread [STUDY] [option...]",
+    .usage = "reread [STUDY]",
     .description =
         "Reads what the programs of a study printed, as its logs have it, by the study's settings\n"
         "or by the patterns given. The values replace those that the runs have, all or none.\n"

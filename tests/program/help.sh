@@ -30,6 +30,9 @@ for line in "help bench vit" "bench vit --help"; do
     json '[k for k in d["sections"][0]["keys"] if k["name"] == "dtype"][0]["choices"][0] == "fp32"'
     json '[k for k in d["sections"][0]["keys"] if k["name"] == "depth"][0]["max"] >= 12'
 done
+run help metrics reread
+expect_status 0
+expect_out '^Usage: gpulab metrics reread \[STUDY\] \[option\.\.\.\]$'
 run help bench vti --json
 expect_status 2
 json 'd["error"]["code"] == "user"'
