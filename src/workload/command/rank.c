@@ -8,7 +8,7 @@
  *   worker 1: …  GPU 0 | …             those, where the line counts steps behind it
  *   [1,0]<stdout>:…                    mpirun --tag-output; 5.0: [prterun-host-123@1,0]<stdout>:
  *   0: …                               srun --label
- *   [0] …                              MPICH's -prepend-rank
+ *   [0] …   [0]:…                      MPICH's -prepend-rank; torchrun with a template
  *   worker-1: …                        pdsh (DeepSpeed): a host, which has no rank of its own
  *   (RayTrainWorker pid=12, ip=…) …    Ray: nor has a process
  *   Nov 18 04:12:33 host prog[12]: …   syslog, journalctl: nor this; an ISO time is the same
@@ -166,12 +166,14 @@ static bool take_mpirun(struct cursor *cursor, int *ret_rank) {
     return true;
 }
 
-/* "0: ", " 3: ", "[0] " */
+/* "0: ", " 3: ", "[0] ", "[0]:" */
 static bool take_number_label(struct cursor *cursor, int *ret_rank) {
     struct cursor next = *cursor;
     bool bracket = take(&next, "[");
-    if (!take_rank(&next, ret_rank) || !take(&next, bracket ? "]" : ":") ||
-        (here(&next) != ' ' && here(&next) != '{') || !can_do_without(next))
+    if (!take_rank(&next, ret_rank) || !take(&next, bracket ? "]" : ":"))
+        return false;
+    bool ends = (bracket && take(&next, ":")) || here(&next) == ' ' || here(&next) == '{';
+    if (!ends || !can_do_without(next))
         return false;
     *cursor = next;
     return true;

@@ -507,6 +507,8 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
         {"[1,12]<stderr>: step 6 loss 2.5", "r12:loss=2.5@6"},
         {"[prterun-node1-4711@1,3]<stdout>: step 6 loss 2.5", "r3:loss=2.5@6"},
         {"[0] step 7 loss 2.5", "r0:loss=2.5@7"},
+        {"[0]: step 8 loss 2.5", "r0:loss=2.5@8"},
+        {"[1]:step 8 loss 2.5", "r1:loss=2.5@8"},
         {NULL},
         /* srun --label, and what only looks like it */
         {"0: iter 100: loss 3.4, time 45.00ms", "r0:loss=3.4@100 r0:time=45ms@100"},
