@@ -129,13 +129,21 @@ static double words_per_s(const struct worker_program *program, double all_s) {
 
 /* What a program keeps in a buffer comes at once, at the time of its end. Lines that come one by
  * one are timed by themselves, however long the program took before them. */
-static double steps_per_s(const struct worker_program *program, double all_s) {
+static double pace_of(const struct worker_program *program, double all_s) {
     double time_s = 1e-9 * (double)program->time_ns;
     bool single = program->times >= SINGLE_LEAST && 2 * program->times >= program->lines;
     if (!(program->steps > 0) || !(all_s > 0))
         return NAN;
     return program->steps /
            (time_s >= (single ? SPAN_SINGLE : SPAN_LEAST) * all_s ? time_s : all_s);
+}
+
+static double steps_per_s(const struct worker_program *program, double all_s) {
+    return program->by_epoch ? (double)NAN : pace_of(program, all_s);
+}
+
+static double epochs_per_s(const struct worker_program *program, double all_s) {
+    return program->by_epoch ? pace_of(program, all_s) : (double)NAN;
 }
 
 /* Of the slowest rank that has it; of lines without a label only where none has one. */
@@ -151,25 +159,18 @@ static double slowest(const struct rank *rank,
     return isnan(labelled) ? bare : labelled;
 }
 
-static bool counts_epochs(const struct rank *rank) {
-    for (int i = 0; i < rank->program_count; i++)
-        if (rank->programs[i].steps > 0 && rank->programs[i].by_epoch)
-            return true;
-    return false;
-}
-
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result) {
     double runs = (double)rank->measurement.count, all_s = runs / result->rate;
     double tokens = slowest(rank, tokens_per_s, all_s), words = slowest(rank, words_per_s, all_s),
-           steps = slowest(rank, steps_per_s, all_s);
+           steps = slowest(rank, steps_per_s, all_s), epochs = slowest(rank, epochs_per_s, all_s);
     if (!isnan(tokens)) {
         set_rate(result, tokens, LAB_RATE_TOKENS);
     } else if (!isnan(words)) {
         set_rate(result, words, LAB_RATE_WORDS);
     } else if (!isnan(steps)) {
-        bool epochs = counts_epochs(rank);
-        set_rate(result, epochs ? steps * HOUR_S : steps,
-                 epochs ? LAB_RATE_EPOCHS : LAB_RATE_STEPS);
+        set_rate(result, steps, LAB_RATE_STEPS);
+    } else if (!isnan(epochs)) {
+        set_rate(result, epochs * HOUR_S, LAB_RATE_EPOCHS);
     } else {
         result->rate *= HOUR_S;
         result->rate_low *= HOUR_S;

@@ -40,11 +40,12 @@ late) sleep 1; for i in 1 2 3 4 5 6 7 8; do echo "iter $((10 * i)): loss 2"; sle
 words) echo 'step 1 loss=2, wps=512' ;;
 again) for i in 1 2 3 1 2 3; do echo "iter $((10 * i)): loss 2"; sleep 0.1; done ;;
 epochs) for i in 1 2 3; do echo "{'loss': 2, 'epoch': 0.$i, 'eval_tokens_per_s': 5}"; sleep 0.2; done ;;
+mixed) for i in 1 2 3 4; do echo "[rank0]: iter $i: loss 2"; sleep 0.1; echo "{'val_loss': 2, 'epoch': $i}"; done ;;
 none) sleep 0.2; echo '{"loss": 2}' ;;
 esac
 PROGRAM
 run run test_matrix device=cpu:0 output_dir=paces '~experiment.matrix.optimizer' --json --no-report \
-    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,ranks,json,steps,burst,late,words,again,epochs,none]'
+    'experiment.command="sh paces.sh {kind}"' '+experiment.matrix.kind=[tokens,ranks,json,steps,burst,late,words,again,epochs,mixed,none]'
 expect_status 0
 cp "$work/out" paces.json
 run export paces/test_matrix/*/* --what metrics
