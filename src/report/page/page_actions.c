@@ -464,7 +464,7 @@ static void add_further(struct making *making, bool untested) {
 }
 
 /* No metric was read, but a pattern would: it can be applied to the logs that are kept. */
-static void add_reread(struct making *making) {
+static bool add_reread(struct making *making) {
     static const char before[] = LAB_NO_METRIC ": the pattern '";
     const struct study_notes *warnings = &making->digest->warnings;
     const char *folder = making->digest->study->folder, *end = NULL;
@@ -474,7 +474,7 @@ static void add_reread(struct making *making) {
         end = lab_str_starts(note->text, before) ? strstr(note->text, "' would read ") : NULL;
     }
     if (!end || !folder)
-        return;
+        return false;
     LAB_AUTO(str, line);
     lab_str_add(&line, "gpulab metrics reread ");
     lab_str_add_shell(&line, folder);
@@ -483,6 +483,7 @@ static void add_reread(struct making *making) {
     add(making, (struct page_action){.kind = PAGE_RUN,
                                      .text = "Read its metrics from the logs",
                                      .command = lab_arena_strdup(making->arena, line.text)});
+    return true;
 }
 
 /* Before anything that rests on values of a busy machine. */
@@ -505,8 +506,7 @@ static void add_run(struct making *making, bool advised) {
     study_add_verdict_command(making->digest, repeat_keys(making), &repeat);
     if (!command || !*command)
         return;
-    if (!next.length)
-        add_reread(making);
+    bool rereads = !next.length && add_reread(making); /* else another run would read none, too */
     bool resumes = next.length && !(making->page && page_is_elsewhere(making->page)),
          busy = page_is_busy(making->digest);
     struct page_repeat more =
@@ -530,7 +530,8 @@ static void add_run(struct making *making, bool advised) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
         add_again(making, more.text, repeat.text);
-    } else if (!resumes && making->page && page_is_disturbed(making->page, making->digest)) {
+    } else if (!resumes && !rereads && making->page &&
+               page_is_disturbed(making->page, making->digest)) {
         add_quiet(making);
     }
 }

@@ -1,4 +1,5 @@
 /* What a report advises: page, Markdown, best practices and terminal have the same lines. */
+#include "model/reported_metric.h"
 #include "page_fixture.h"
 
 /* Given a line that an analysis advises, then page, best_practices.md and terminal have it; given a
@@ -428,6 +429,23 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
         lab_page_practices(&g->page, &g->text);
         assert_contains(g->text.text, cases[i].sentence);
     }
+}
+
+/* Given that no metric was read, then the logs are read before a machine is quieted for a run that
+ * would read none, either. */
+LAB_TEST(logs_are_read_before_another_run) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run test_matrix";
+    g->study.study.left_s = NAN;
+    g->study.study.run_count = 0;
+    g->page.advice = NULL;
+    fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 0, "train"), 1000,
+                 "\"other processes took 85.1% of it\",\"" LAB_NO_METRIC
+                 ": the pattern 'a {a}' would read its line 'a 5'\"",
+                 "");
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "--pattern 'a {a}'");
+    assert_null(strstr(g->text.text, "Quiet the machine first"));
 }
 
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
