@@ -119,8 +119,9 @@ bool command_item_is_known(const struct command_line *line, const struct command
         unsigned next = i + 1 < item->words ? command_line_meaning(line, item->first + i + 1) : 0,
                  known = item->marked ? COMMAND_KNOWN | COMMAND_MARKED : COMMAND_KNOWN;
         if (command_line_meaning(line, item->first + i) & known && !(next & COMMAND_SETTING) &&
-            (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE))
-            return true;
+            (item->marked || i + 1 == item->words || next & COMMAND_OUTSIDE ||
+             (i + 2 == item->words && next & (COMMAND_TRAINING | COMMAND_EVALUATION))))
+            return true; /* "LOSS train 0.5" */
     }
     return lab_str_equal(item->unit, "tokens/s") || (item->marked && is_owned(line, item));
 }

@@ -172,6 +172,19 @@ static int phase_of(const struct command_line *line, const struct command_item *
     return !rate && command_line_meaning(line, item->first) == COMMAND_KNOWN ? before : -1;
 }
 
+/* "LOSS" of "LOSS train 0.5 valid 0.6", and of its second value; -1 = of neither. */
+static int subject_of(const struct command_line *line, const struct command_item *item,
+                      int before) {
+    const unsigned phases = COMMAND_EVALUATION | COMMAND_TRAINING;
+    if (item->name || item->words == 0 || !(meaning(line, item) & phases) ||
+        meaning(line, item) & COMMAND_KNOWN)
+        return -1;
+    if (item->words == 1)
+        return before;
+    return item->words == 2 && command_line_meaning(line, item->first) & COMMAND_KNOWN ? item->first
+                                                                                       : -1;
+}
+
 static size_t add_word(const struct command_line *line, int t, char name[NAME_BYTES],
                        size_t length) {
     const struct command_token *word = &line->tokens[t];
@@ -281,7 +294,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     int places[COMMAND_TOKENS_MAX];
     const char *head = "", *other;
     struct command_recall recall = {.names = ""};
-    int phase = -1, of_item, group = 0; /* group: its first field */
+    int phase = -1, subject = -1, of_item, group = 0; /* group: its first field */
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
@@ -294,7 +307,8 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             draft->form.evaluation |= *head != '\0';
         }
         command_line_recall(&line, t, &recall);
-        phase = command_line_mark(&line, t) == '|' ? -1 : phase;
+        if (command_line_mark(&line, t) == '|')
+            phase = subject = -1;
         if ((other = command_line_group_end(&line, t))) {
             for (; group < draft->form.count; group++)
                 if (draft->fields[group].kind & COMMAND_IS_VALUE)
@@ -315,6 +329,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
         of_item = kind & COMMAND_IS_VALUE ? phase_of(&line, &item, phase) : -1;
         phase = of_item >= 0 ? of_item : phase;
+        subject = kind & COMMAND_IS_VALUE ? subject_of(&line, &item, subject) : subject;
+        if (kind & COMMAND_IS_VALUE && of_item < 0 && subject >= 0) {
+            of_item = subject;
+            kind |= COMMAND_IS_KNOWN;
+        }
         struct command_field field = {
             kind & COMMAND_IS_VALUE ? join_name(&line, &item, recall.names, head, of_item, name)
                                     : "",

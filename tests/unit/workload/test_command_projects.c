@@ -59,6 +59,14 @@ LAB_TEST(projects_are_read_as_they_print) {
          "0.10, 'throughput': 1234.5}",
          "loss=1.25@e0.1 throughput=1234.5@e0.1 epoch=0.1@e0.1"},
         {NULL},
+        /* PyTorch's tutorial, LitGPT */
+        {"  batch 1000 loss: 1.5", "loss=1.5@1000"},
+        {"LOSS train 0.5 valid 0.6", "loss_train=0.5@1000 loss_valid=0.6@1000"},
+        {NULL},
+        {"Epoch 1 | iter 100 step 25 | loss train: 1.25, val: 1.5 | iter time: 12.5 ms",
+         "loss_train=1.25@100 loss_val=1.5@100 iter_time=12.5ms@100"},
+        {"iter 101: loss 2.5 train 3 | val 4", "loss=2.5@101 train=3@101 val=4@101"},
+        {NULL},
         /* Lightning's list of modules */
         {"1 | loss  | CrossEntropyLoss | 0      | train", ""},
         {"│ 1 │ loss  │ CrossEntropyLoss │ 0      │ train │", ""},
