@@ -222,6 +222,15 @@ static bool add_common_double(struct lab_str *str, double value) {
     return true;
 }
 
+void lab_str_add_digits(struct lab_str *str, double value, int digits) {
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    bool whole = fabs(value) > 1 && fabs(value) < 1e15 && strchr(text, 'e');
+    if (whole)
+        snprintf(text, sizeof text, "%.0f", value);
+    lab_str_add(str, text);
+}
+
 void lab_str_add_double(struct lab_str *str, double value) {
     if (add_common_double(str, value))
         return;

@@ -59,6 +59,10 @@ void lab_str_add_decimal(struct lab_str *str, int64_t count, int decimals);
  * 1e+300; inf, -inf, nan. */
 void lab_str_add_double(struct lab_str *str, double value);
 
+/* So many significant digits, and the whole number where that has more: 0.1235, 2925714; no
+ * exponent below 1e15. */
+void lab_str_add_digits(struct lab_str *str, double value, int digits);
+
 /* "cpu, cuda or sim": joins for a sentence; appends to `str`. */
 void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner);
 

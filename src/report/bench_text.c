@@ -203,7 +203,8 @@ static void add_model(const struct lines *lines) {
         const struct lab_bench_metric *metric = &report->metrics[i];
         lab_str_add(&text, text.length ? ", " : "");
         size_t from = text.length;
-        lab_str_printf(&text, "%s %.5g", metric->name, metric->value);
+        lab_str_printf(&text, "%s ", metric->name);
+        lab_str_add_digits(&text, metric->value, 5);
         if (metric->unit && *metric->unit && !ends_in_unit(metric->name, metric->unit))
             lab_str_printf(&text, " %s", metric->unit);
         lab_text_keep(&text, from);

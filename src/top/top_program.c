@@ -19,7 +19,9 @@ struct area {
 };
 
 static const char *figure(double value, char text[TOP_TEXT]) {
-    snprintf(text, TOP_TEXT, isnan(value) ? "–" : fabs(value) < 1000 ? "%.4g" : "%.7g", value);
+    LAB_AUTO(str, number);
+    lab_str_add_digits(&number, value, fabs(value) < 1000 ? 4 : 7);
+    snprintf(text, TOP_TEXT, "%s", isnan(value) ? "–" : number.text);
     return text;
 }
 

@@ -95,8 +95,10 @@ void metrics_describe_best(const struct metrics_setting *setting,
     LAB_SORT_NUMBERS(steps, known);
     made->best_step = known ? steps[(known - 1) / 2] : (double)NAN;
     made->best_text = metrics_cell_brief(&made->best, LAB_UNIT_NUMBER, arena);
+    LAB_AUTO(str, step);
+    lab_str_add_digits(&step, made->best_step, 6);
     if (made->best_text && known)
-        made->best_text = lab_arena_printf(arena, "%s (%.6g)", made->best_text, made->best_step);
+        made->best_text = lab_arena_printf(arena, "%s (%s)", made->best_text, step.text);
 }
 
 /* --- balance --- */

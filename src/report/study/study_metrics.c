@@ -30,8 +30,10 @@ static int find_name(const struct sheet *sheet, const char *name) {
 }
 
 static const char *value_text(const struct lab_study_info_metric *metric, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "%.6g%s%s", metric->value, *metric->unit ? " " : "",
-                            metric->unit);
+    LAB_AUTO(str, text);
+    lab_str_add_digits(&text, metric->value, 6);
+    lab_str_printf(&text, "%s%s", *metric->unit ? " " : "", metric->unit);
+    return lab_arena_strdup(arena, text.text);
 }
 
 static void open_sheet(const struct lab_study_info *study, struct sheet *sheet,

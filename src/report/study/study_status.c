@@ -88,7 +88,7 @@ static bool is_again(const struct lab_program *program, int index) {
 static void add_metric(const struct lab_metric_curve *metric, struct lab_str *out) {
     if (!lab_metric_name_is_rate(metric->name, NULL) || !*metric->unit)
         lab_str_printf(out, "%s ", metric->name);
-    lab_str_printf(out, fabs(metric->curve.last) < 1000 ? "%.4g" : "%.7g", metric->curve.last);
+    lab_str_add_digits(out, metric->curve.last, fabs(metric->curve.last) < 1000 ? 4 : 7);
     lab_str_printf(out, "%s%s", *metric->unit ? " " : "", metric->unit);
 }
 

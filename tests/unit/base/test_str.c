@@ -213,6 +213,20 @@ LAB_TEST(numbers_for_people) {
     becomes("unknown");
 }
 
+LAB_TEST(digits_without_exponents) {
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } cases[] = {{2925714.3, 5, "2925714"}, {0.123456, 4, "0.1235"},  {358383, 6, "358383"},
+                 {-1234567, 4, "-1234567"}, {3.21e-7, 4, "3.21e-07"}, {2e18, 6, "2e+18"},
+                 {INFINITY, 4, "inf"},      {999999.7, 6, "1000000"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lab_str_add_digits(&str, cases[i].value, cases[i].digits);
+        becomes(cases[i].text);
+    }
+}
+
 LAB_TEST(words_for_a_shell) {
     lab_str_add_shell(&str, "experiment.test.batch_size=1,16");
     becomes("experiment.test.batch_size=1,16");
