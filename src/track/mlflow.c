@@ -10,7 +10,6 @@
 #include "track/mlflow/server.h"
 #include "track/tracker.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,11 +153,10 @@ static void mlflow_begin(const struct lab_track_run *run, struct lab_track_out *
 
 static void mlflow_row(const struct lab_track_run *run, const struct lab_track_row *row,
                        struct lab_track_out *out) {
-    int64_t step =
-        isfinite(row->step) && fabs(row->step) < 0x1p53 ? llround(row->step) : row->number;
     (void)run;
     for (int i = 0; i < row->count; i++)
-        add_metric(&out->bytes, row->values[i].key, row->values[i].value, row->wall_ns, step);
+        add_metric(&out->bytes, row->values[i].key, row->values[i].value, row->wall_ns,
+                   row->whole_step);
 }
 
 /* What its own monitor writes: the page "System metrics" is made of these names. */
@@ -180,7 +178,7 @@ static void mlflow_system_row(const struct lab_track_run *run, const struct lab_
         add_metric(
             &out->bytes,
             lab_arena_printf(&arena, "system/%s", lab_track_label(run, row->values[i].key, &arena)),
-            row->values[i].value, row->wall_ns, llround(row->step));
+            row->values[i].value, row->wall_ns, row->whole_step);
 }
 
 static void mlflow_end(const struct lab_track_run *run, const struct lab_track_end *end,

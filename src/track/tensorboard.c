@@ -10,7 +10,6 @@
 #include "track/tracker.h"
 #include "track/tracker_bytes.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,9 +71,7 @@ static void tensorboard_row(const struct lab_track_run *run, const struct lab_tr
                             struct lab_track_out *to) {
     struct lab_str *out = &to->bytes;
     (void)run;
-    int64_t step =
-        isfinite(row->step) && fabs(row->step) < 0x1p53 ? llround(row->step) : row->number;
-    size_t event = open_event(out, row->wall_ns, step);
+    size_t event = open_event(out, row->wall_ns, row->whole_step);
     size_t summary = lab_proto_open(out, EVENT_SUMMARY);
     for (int i = 0; i < row->count; i++)
         add_scalar(out, row->values[i].key, row->values[i].value);

@@ -252,13 +252,14 @@ int lab_track_sample_row(const struct lab_track_run *run, const struct lab_track
     add_value(&values, sum_of_all(sample, LAB_METRIC_ENERGY), "gpu_total_energy");
     for (int i = 0; i < values.count; i++)
         values.items[i].key = lab_track_name(run, values.items[i].key, arena);
-    *ret_row = (struct lab_track_row){
-        .number = sample->number,
-        .wall_ns = sample->wall_ns,
-        .step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS),
-        .values = values.items,
-        .count = values.count,
-        .sampled = true};
+    double step = floor((double)(sample->wall_ns - run->start_wall_ns) / (double)LAB_NS_PER_MS);
+    *ret_row = (struct lab_track_row){.number = sample->number,
+                                      .wall_ns = sample->wall_ns,
+                                      .step = step,
+                                      .whole_step = (int64_t)step,
+                                      .values = values.items,
+                                      .count = values.count,
+                                      .sampled = true};
     return values.count;
 }
 

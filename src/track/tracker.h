@@ -49,6 +49,10 @@ struct lab_track_row {
     int64_t number; /* of rows and samples of this attempt, from 0 without a gap */
     int64_t wall_ns;
     double step; /* of the program or the iteration; NaN = none */
+    /* The same for trackers that have whole numbers: the row's own, counted from 0, where there is
+     * no step or those of the run are fractions, such as epochs. It doesn't depend on samples or
+     * on when the rows were read. */
+    int64_t whole_step;
     const struct lab_track_value *values;
     int count;
     bool sampled; /* not reported by the program: its step is milliseconds since the run began */

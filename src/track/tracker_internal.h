@@ -18,6 +18,8 @@ struct track_position {
     int64_t digest;    /* of all metrics until then; 0 = unknown */
     int64_t revision;  /* how often values that had been sent were others later */
     int64_t all_gpus;  /* 1 = not the run's GPUs alone */
+    int64_t counted;   /* rows without samples */
+    int64_t fractions; /* 1 = among the steps: rows are counted instead */
 };
 
 /* --- the journal: <study>/track/<tracker>.log, a line for each batch that was delivered --- */

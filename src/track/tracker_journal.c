@@ -20,7 +20,7 @@
 
 #define HEADER       "gpulab tracker 1\n"
 #define JOURNAL_MOST (256 << 20)
-#define FIELDS       12
+#define FIELDS       14
 #define FIELDS_LEAST 8 /* of earlier versions */
 #define ABOUT_TO     "next "
 
@@ -47,9 +47,9 @@ static void read_line(struct track_journal *journal, const char *line) {
             break;
         }
     }
-    struct track_position position = {fields[1], fields[2],  fields[3], fields[4],
-                                      fields[5], fields[6],  fields[7], fields[8],
-                                      fields[9], fields[10], fields[11]};
+    struct track_position position = {fields[1],  fields[2],  fields[3], fields[4], fields[5],
+                                      fields[6],  fields[7],  fields[8], fields[9], fields[10],
+                                      fields[11], fields[12], fields[13]};
     if (fields[0] < journal->count)
         keep(journal, fields[0], &position, about_to);
 }
@@ -126,13 +126,14 @@ void track_journal_close(struct track_journal *journal) {
 int track_journal_note(struct track_journal *journal, int64_t run,
                        const struct track_position *position, bool about_to, struct lab_err *err) {
     LAB_AUTO(str, line);
-    lab_str_printf(&line, "%s%lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld\n",
-                   about_to ? ABOUT_TO : "", (long long)run, (long long)position->attempt,
-                   (long long)position->batch, (long long)position->bytes,
-                   (long long)position->rows, (long long)position->metric,
-                   (long long)position->sample_ns, (long long)position->ended,
-                   (long long)position->read, (long long)position->digest,
-                   (long long)position->revision, (long long)position->all_gpus);
+    lab_str_printf(
+        &line, "%s%lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld\n",
+        about_to ? ABOUT_TO : "", (long long)run, (long long)position->attempt,
+        (long long)position->batch, (long long)position->bytes, (long long)position->rows,
+        (long long)position->metric, (long long)position->sample_ns, (long long)position->ended,
+        (long long)position->read, (long long)position->digest, (long long)position->revision,
+        (long long)position->all_gpus, (long long)position->counted,
+        (long long)position->fractions);
     lab_failpoint("before-track-note");
     if (lab_file_write_all(journal->fd, line.text, line.length) < 0 ||
         (about_to && fdatasync(journal->fd) < 0))

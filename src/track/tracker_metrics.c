@@ -20,6 +20,7 @@ struct series {
     int rank;
     int64_t count;
     double last;                           /* value, whether it is kept or not */
+    int64_t row;                           /* the last that it is in */
     int64_t stretch;                       /* values of which two are kept; 0 = all are */
     int64_t seen, least, most, not_finite; /* of the current stretch; -1 = none */
 };
@@ -27,7 +28,7 @@ struct series {
 struct item {
     int series;
     double value, step;
-    int64_t time_ns;
+    int64_t time_ns, row; /* of those with this one's step or time */
 };
 
 struct batch {
@@ -35,7 +36,8 @@ struct batch {
     int64_t count, room;
     struct series *series;
     int series_count, guess;
-    bool ranked; /* the run has several */
+    bool ranked;    /* the run has several */
+    bool fractions; /* among the steps */
     const struct lab_track_run *about;
     uint64_t digest;
     struct lab_arena arena;
@@ -70,6 +72,7 @@ static int find_series(struct batch *batch, const char *name, int rank) {
         .key = batch->ranked && rank >= 0 ? lab_arena_printf(&batch->arena, "%s/rank%d", key, rank)
                                           : key,
         .rank = rank,
+        .row = -1,
         .least = -1,
         .most = -1,
         .not_finite = -1};
@@ -81,8 +84,9 @@ static void batch_add(struct batch *batch, int series, double value, double step
         batch->room = batch->room ? 2 * batch->room : 1024;
         batch->items = lab_mem_resize(batch->items, (size_t)batch->room, sizeof *batch->items);
     }
-    batch->items[batch->count++] = (struct item){series, value, step, time_ns};
+    batch->items[batch->count++] = (struct item){series, value, step, time_ns, 0};
     batch->series[series].count++;
+    batch->fractions |= isfinite(step) && step != trunc(step);
     batch->series[series].last = value;
 }
 
@@ -111,6 +115,27 @@ static int take_metric(void *state, const struct lab_store_metric *metric) {
     batch_add(batch, find_series(batch, metric->name, metric->rank), metric->value, metric->step,
               metric->time_ns);
     return 0;
+}
+
+/* --- rows --- */
+
+static bool belong_together(const struct item *a, const struct item *b) {
+    if (isnan(a->step) || isnan(b->step))
+        return isnan(a->step) && isnan(b->step) && a->time_ns == b->time_ns;
+    return a->step == b->step;
+}
+
+/* Before any are dropped: their numbers are the same however many are. */
+static void number_rows(struct batch *batch, struct track_feed *feed) {
+    feed->at.fractions |= batch->fractions;
+    for (int64_t first = 0, count; first < batch->count; first += count) {
+        struct item *items = batch->items + first;
+        for (count = 0; first + count < batch->count && belong_together(items, &items[count]) &&
+                        batch->series[items[count].series].row != feed->at.counted;
+             count++)
+            batch->series[items[count].series].row = items[count].row = feed->at.counted;
+        feed->at.counted++;
+    }
 }
 
 /* --- thinning --- */
@@ -171,36 +196,22 @@ static void thin(struct batch *batch, int64_t most, struct track_feed *feed) {
     batch->count = count;
 }
 
-/* --- rows --- */
-
-static bool belong_together(const struct item *a, const struct item *b) {
-    if (isnan(a->step) || isnan(b->step))
-        return isnan(a->step) && isnan(b->step) && a->time_ns == b->time_ns;
-    return a->step == b->step;
-}
-
 #define ROW_MOST 256
-
-static bool is_in_row(const struct item *items, int64_t count, int series) {
-    for (int64_t i = 0; i < count; i++)
-        if (items[i].series == series)
-            return true;
-    return false;
-}
 
 static void write_rows(struct track_feed *feed, const struct batch *batch) {
     struct lab_track_value values[ROW_MOST];
     for (int64_t first = 0, count; first < batch->count; first += count) {
         const struct item *items = batch->items + first;
+        bool whole = !feed->at.fractions && isfinite(items->step) && fabs(items->step) < 0x1p53;
         for (count = 0;
-             count < ROW_MOST && first + count < batch->count &&
-             belong_together(items, &items[count]) && !is_in_row(items, count, items[count].series);
+             count < ROW_MOST && first + count < batch->count && items[count].row == items->row;
              count++)
             values[count] = (struct lab_track_value){batch->series[items[count].series].key,
                                                      items[count].value};
         struct lab_track_row row = {.number = feed->at.rows++,
                                     .wall_ns = track_feed_wall(feed, items->time_ns),
                                     .step = items->step,
+                                    .whole_step = whole ? (int64_t)items->step : items->row,
                                     .values = values,
                                     .count = (int)count};
         feed->tracker->row(feed->about, &row, &feed->out);
@@ -224,6 +235,12 @@ static void write_last(struct track_feed *feed, const struct batch *batch) {
     feed->tracker->last(feed->about, &row, &feed->out);
 }
 
+static void write_batch(struct track_feed *feed, struct batch *batch) {
+    number_rows(batch, feed);
+    thin(batch, feed->max_points, feed);
+    write_rows(feed, batch);
+}
+
 int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
     struct batch batch;
     int64_t read = -1;
@@ -236,8 +253,7 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
         feed->at.read = read = batch.count;
         feed->more_metrics = read == BATCH;
         feed->at.digest = (int64_t)batch.digest;
-        thin(&batch, feed->max_points, feed);
-        write_rows(feed, &batch);
+        write_batch(feed, &batch);
         write_last(feed, &batch);
     }
     batch_release(&batch);
@@ -267,10 +283,8 @@ int track_feed_iterations(struct track_feed *feed, struct lab_err *err) {
         batch_init(&all.batch, feed);
         all.series = find_series(&all.batch, "iteration_ms", rank);
         result = lab_store_each_chunk(feed->store, feed->run->number, rank, take_chunk, &all, err);
-        if (result == 0) {
-            thin(&all.batch, feed->max_points, feed);
-            write_rows(feed, &all.batch);
-        }
+        if (result == 0)
+            write_batch(feed, &all.batch);
         batch_release(&all.batch);
     }
     return result;

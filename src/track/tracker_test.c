@@ -38,6 +38,7 @@ static void add_rows(const struct lab_tracker *tracker, const struct lab_track_r
         struct lab_track_row row = {.number = number,
                                     .wall_ns = run->start_wall_ns + step * LAB_NS_PER_S,
                                     .step = step,
+                                    .whole_step = step,
                                     .values = values,
                                     .count = 2};
         tracker->row(run, &row, out);

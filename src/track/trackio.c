@@ -11,7 +11,6 @@
 #include "track/tracker.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -91,9 +90,7 @@ static void add_map(struct lab_str *out, const struct lab_value *map) {
 static void add_metrics(const struct lab_track_run *run, const struct lab_track_row *row,
                         struct lab_str *out) {
     open_line(out, run, "metric", row->number, row->wall_ns);
-    lab_str_printf(out, ",\"step\":%lld,\"metrics\":{",
-                   isfinite(row->step) && fabs(row->step) < 0x1p53 ? llround(row->step)
-                                                                   : (long long)row->number);
+    lab_str_printf(out, ",\"step\":%lld,\"metrics\":{", (long long)row->whole_step);
     for (int i = 0; i < row->count; i++)
         add_pair(out, i == 0, row->values[i].key, row->values[i].value);
     lab_str_add(out, "}}\n");

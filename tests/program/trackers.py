@@ -4,6 +4,7 @@ trackers.py STUDY TRACKER... [gpus]      a study, with its study.db; mlflow=PROJ
                                          what stands before runs' and metrics' names, what loss is called
 trackers.py HOME recording CSV           a recording, with its export
 trackers.py FOLDER curve                 what `gpulab track-test` writes
+trackers.py FOLDER steps                 a study whose runs have no steps, or fractions: each value's place
 trackers.py . hosts                      recordings of two hosts as one run, and whose GPUs are sent
 trackers.py CSV mlflow_hosts             the same in MLflow, with the recordings' export"""
 import csv
@@ -106,6 +107,20 @@ def curve():
     expect(sum("loss" in row for row in storage.get_logs("gpulab-track-test", "track-test")) == 100, "trackio: curve")
 
 
+def steps():
+    """Rows are counted where their steps are no whole numbers, whenever they were sent."""
+    for path in glob.glob(f"{folder}/tensorboard/gpu*"):
+        found = [e.step for e in read_events(path).Scalars("loss")]
+        expect(found and found == list(range(len(found))), f"{path}: steps {found}")
+    from trackio import fragments
+    from trackio.sqlite_storage import SQLiteStorage as storage
+    fragments.import_inbox_dir()
+    for project in storage.get_projects():
+        for run in storage.get_runs(project):
+            found = [row["step"] for row in storage.get_logs(project, run) if "loss" in row]
+            expect(found == list(range(len(found))), f"trackio {run}: steps {found}")
+
+
 def same(a, b, precision=1e-12):
     return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= precision * abs(b)
 
@@ -115,7 +130,7 @@ def finish():
     sys.exit(1 if problems else 0)
 
 
-if wanted[0] in ("recording", "curve", "hosts", "mlflow_hosts"):
+if wanted[0] in ("recording", "curve", "steps", "hosts", "mlflow_hosts"):
     globals()[wanted[0]](*wanted[1:])
     finish()
 db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)

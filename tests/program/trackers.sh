@@ -49,6 +49,18 @@ while [ "$count" -lt "$kills" ]; do
 done
 TRACKIO_DIR=$work/trackio2
 
+# runs that report no steps, or fractions of epochs
+cat >steps.sh <<'PROGRAM'
+for i in $(seq 25); do
+    [ "$1" = 1 ] && echo "{'loss': 0.$i, 'epoch': 0.$((i + 10))}" || { echo "loss: 0.$i"; sleep 0.1; }
+done
+PROGRAM
+TRACKIO_DIR=$work/steps run run "${study[@]/train.sh/steps.sh}" '+experiment.matrix.seed=[1,2]' output_dir=steps \
+    tracker=tensorboard,trackio
+expect_status 0
+run sync steps --watch -q
+TRACKIO_DIR=$work/steps "${check[@]}" "$(echo steps/*/*/*)" steps || fail "not at the steps that were reported"
+
 # more points than are sent: that is said at the study's end, unless a busy machine is still sending then
 run run test_matrix device=cpu:0 'experiment.matrix={}' --no-report -q output_dir=many tracker=tensorboard \
     'experiment.command="seq -f loss:%g 60000"'
