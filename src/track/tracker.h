@@ -106,7 +106,8 @@ struct lab_tracker {
     void (*system_row)(const struct lab_track_run *run, const struct lab_track_row *row,
                        struct lab_track_out *out);
     const struct lab_track_key *system_keys;
-    /* Behind a batch's rows, the last value of each metric in them; NULL = the tracker finds it. */
+    /* Behind a batch's rows, the last value of each metric in them: of those without a step, and
+     * of those with one, and the last of these. NULL = the tracker finds them. */
     void (*last)(const struct lab_track_run *run, const struct lab_track_row *row,
                  struct lab_track_out *out);
     void (*end)(const struct lab_track_run *run, const struct lab_track_end *end,

@@ -19,8 +19,9 @@ struct series {
     const char *name, *key;
     int rank;
     int64_t count;
-    double last;                           /* value, whether it is kept or not */
-    int64_t row;                           /* the last that it is in */
+    double last; /* value, whether it is kept or not */
+    int64_t row; /* the last that it is in */
+    bool has_steps;
     int64_t stretch;                       /* values of which two are kept; 0 = all are */
     int64_t seen, least, most, not_finite; /* of the current stretch; -1 = none */
 };
@@ -86,6 +87,7 @@ static void batch_add(struct batch *batch, int series, double value, double step
     }
     batch->items[batch->count++] = (struct item){series, value, step, time_ns, 0};
     batch->series[series].count++;
+    batch->series[series].has_steps |= !isnan(step);
     batch->fractions |= isfinite(step) && step != trunc(step);
     batch->series[series].last = value;
 }
@@ -219,26 +221,28 @@ static void write_rows(struct track_feed *feed, const struct batch *batch) {
     }
 }
 
-static void write_last(struct track_feed *feed, const struct batch *batch) {
-    if (!feed->tracker->last || batch->count == 0)
-        return;
+static void write_last(struct track_feed *feed, const struct batch *batch, bool with_steps) {
     LAB_AUTO(arena, arena);
-    const struct item *item = &batch->items[batch->count - 1];
+    struct lab_track_row row = {.step = (double)NAN};
     struct lab_track_value *values =
-        lab_arena_alloc(&arena, (size_t)batch->series_count, sizeof *values);
+        lab_arena_alloc(&arena, (size_t)batch->series_count + 1, sizeof *values);
     for (int i = 0; i < batch->series_count; i++)
-        values[i] = (struct lab_track_value){batch->series[i].key, batch->series[i].last};
-    struct lab_track_row row = {.wall_ns = track_feed_wall(feed, item->time_ns),
-                                .step = item->step,
-                                .values = values,
-                                .count = batch->series_count};
-    feed->tracker->last(feed->about, &row, &feed->out);
+        if (batch->series[i].has_steps == with_steps)
+            values[row.count++] =
+                (struct lab_track_value){batch->series[i].key, batch->series[i].last};
+    for (int64_t i = batch->count; i > 0 && with_steps && isnan(row.step); i--)
+        row.step = batch->items[i - 1].step;
+    row.values = values;
+    if (row.count && feed->tracker->last)
+        feed->tracker->last(feed->about, &row, &feed->out);
 }
 
 static void write_batch(struct track_feed *feed, struct batch *batch) {
     number_rows(batch, feed);
     thin(batch, feed->max_points, feed);
     write_rows(feed, batch);
+    write_last(feed, batch, false);
+    write_last(feed, batch, true);
 }
 
 int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
@@ -254,7 +258,6 @@ int64_t track_feed_metrics(struct track_feed *feed, struct lab_err *err) {
         feed->more_metrics = read == BATCH;
         feed->at.digest = (int64_t)batch.digest;
         write_batch(feed, &batch);
-        write_last(feed, &batch);
     }
     batch_release(&batch);
     return read;

@@ -47,7 +47,7 @@ enum { UPDATE = 1 }; /* of config and summary */
 enum { ITEM_KEY = 1, ITEM_VALUE = 16 };
 enum { HISTORY_ITEM = 1, HISTORY_STEP = 2, STEP_NUM = 1 };
 enum { STATS_TIME = 2, STATS_ITEM = 3 };
-enum { METRIC_GLOB = 2, METRIC_STEP = 4, METRIC_OPTIONS = 6, OPTION_SYNC = 1, OPTION_DEFINED = 3 };
+enum { METRIC_NAME = 1, METRIC_STEP = 4, METRIC_OPTIONS = 6, OPTION_SYNC = 1, OPTION_DEFINED = 3 };
 enum { EXIT_CODE = 1, EXIT_RUNTIME = 2 };
 
 /* --- the log --- */
@@ -183,16 +183,6 @@ static void wandb_begin(const struct lab_track_run *run, struct lab_track_out *o
     lab_str_clear(&record);
     add_run(run, &record);
     add_record(out, &record);
-    lab_str_clear(&record);
-    size_t metric = lab_proto_open(&record, RECORD_METRIC);
-    lab_proto_text(&record, METRIC_GLOB, "*");
-    lab_proto_text(&record, METRIC_STEP, "iteration");
-    size_t options = lab_proto_open(&record, METRIC_OPTIONS);
-    lab_proto_int(&record, OPTION_SYNC, 1);
-    lab_proto_int(&record, OPTION_DEFINED, 1);
-    lab_proto_close(&record, options);
-    lab_proto_close(&record, metric);
-    add_record(out, &record);
 }
 
 /* What its own sampler writes: the panels of "System" are made of these names. */
@@ -236,11 +226,28 @@ static void wandb_system_row(const struct lab_track_run *run, const struct lab_t
     add_record(out, &record);
 }
 
+/* Its x axis. Not by a pattern for all names: readings of GPUs have no iteration, and `wandb sync`
+ * drops patterns where the server doesn't expand them. */
+static void add_metric(const char *name, struct lab_track_out *out) {
+    LAB_AUTO(str, record);
+    size_t metric = lab_proto_open(&record, RECORD_METRIC);
+    lab_proto_text(&record, METRIC_NAME, name);
+    lab_proto_text(&record, METRIC_STEP, "iteration");
+    size_t options = lab_proto_open(&record, METRIC_OPTIONS);
+    lab_proto_int(&record, OPTION_SYNC, 1);
+    lab_proto_int(&record, OPTION_DEFINED, 1);
+    lab_proto_close(&record, options);
+    lab_proto_close(&record, metric);
+    add_record(out, &record);
+}
+
 /* The table of runs has a run's summary alone: its own client writes this with each step. */
 static void wandb_last(const struct lab_track_run *run, const struct lab_track_row *row,
                        struct lab_track_out *out) {
     LAB_AUTO(str, record);
     (void)run;
+    for (int i = 0; i < row->count && !isnan(row->step); i++)
+        add_metric(row->values[i].key, out);
     size_t summary = lab_proto_open(&record, RECORD_SUMMARY);
     for (int i = 0; i < row->count; i++)
         add_number(&record, UPDATE, row->values[i].key, row->values[i].value);

@@ -5,6 +5,7 @@ trackers.py STUDY TRACKER... [gpus]      a study, with its study.db; mlflow=PROJ
 trackers.py HOME recording CSV           a recording, with its export
 trackers.py FOLDER curve                 what `gpulab track-test` writes
 trackers.py FOLDER steps                 a study whose runs have no steps, or fractions: each value's place
+trackers.py STUDY uploaded REQUESTS      what `wandb sync` sent to wandb_server.py
 trackers.py . hosts                      recordings of two hosts as one run, and whose GPUs are sent
 trackers.py CSV mlflow_hosts             the same in MLflow, with the recordings' export"""
 import csv
@@ -121,6 +122,30 @@ def steps():
             expect(found == list(range(len(found))), f"trackio {run}: steps {found}")
 
 
+def uploaded(requests):
+    """What arrives at W&B is what its own reader sees in the files; each metric's x axis."""
+    runs, axes = collections.defaultdict(list), {}
+    for line in open(requests):
+        path, body = json.loads(line)
+        if "upsertBucket" in body.get("query", ""):
+            given = body["variables"]
+            defined = json.loads(given.get("config") or "{}").get("_wandb", {}).get("value", {}).get("m", [])
+            axes[given["name"]] = {d.get("1", d.get("2")): defined[d["5"] - 1]["1"] for d in defined if "5" in d}
+        if path.endswith("/file_stream") and "files" in body:
+            part = body["files"].get("wandb-history.jsonl")
+            expect(not part or part["offset"] == len(runs[path.split("/")[-2]]), f"{path}: offset {part and part['offset']}")
+            runs[path.split("/")[-2]] += map(json.loads, part["content"]) if part else []
+    files = glob.glob(f"{folder}/wandb/offline-run-*/run-*.wandb")
+    expect(files, "wandb sync: no files")
+    for path in files:
+        run = os.path.basename(path)[4:-6]
+        right = [r["history"]["item"] for r in read_wandb(path) if r["type"] == "history"]
+        own = lambda row: {key: str(float(value)) for key, value in row.items() if not key.startswith("_")}
+        expect(list(map(own, runs[run])) == list(map(own, right)), f"wandb sync {run}: {len(runs[run])} of {len(right)} rows")
+        stepped = {key for row in right if "iteration" in row for key in own(row)} - {"iteration"}
+        expect(axes.get(run) == {key: "iteration" for key in stepped}, f"wandb sync {run}: axes {axes.get(run)}, not of {stepped}")
+
+
 def same(a, b, precision=1e-12):
     return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= precision * abs(b)
 
@@ -130,7 +155,7 @@ def finish():
     sys.exit(1 if problems else 0)
 
 
-if wanted[0] in ("recording", "curve", "steps", "hosts", "mlflow_hosts"):
+if wanted[0] in ("recording", "curve", "steps", "uploaded", "hosts", "mlflow_hosts"):
     globals()[wanted[0]](*wanted[1:])
     finish()
 db = sqlite3.connect(f"file:{folder}/study.db?mode=ro", uri=True)

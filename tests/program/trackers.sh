@@ -72,6 +72,16 @@ grep -q 'still sending to tensorboard' err ||
 run run quick_test device=sim:l40s-10 output_dir=gpus tracker=wandb,tensorboard,trackio -q
 expect_status 0
 "${check[@]}" "$(echo gpus/quick_test/*/*)" wandb tensorboard trackio gpus || fail "samples of GPUs"
+python3 "$source_dir/tests/program/wandb_server.py" port requests 9>&- &
+server=$!
+until [ -e port ] || ! kill -0 "$server"; do sleep 0.1; done
+for place in "$folder" gpus/quick_test/*/*; do
+    WANDB_BASE_URL=http://127.0.0.1:$(<port) WANDB_API_KEY=$(printf '%040d' 1) WANDB_ERROR_REPORTING=false \
+        PYTHONPATH=$packages python3 -m wandb sync "$place"/wandb/offline-run-* >upload 2>&1 ||
+        fail "wandb sync: $(tail -3 upload)"
+    "${check[@]}" "$place" uploaded requests || fail "not what 'wandb sync' uploads"
+done
+kill "$server"
 cp -r "$source_dir/tests/fixtures/0.1.0/program" old
 run sync old --to wandb,tensorboard
 expect_status 0
