@@ -256,7 +256,8 @@ int track_send_open(struct track_sender *sender, const char *home, int run_count
     if (tracker->destination)
         hash = lab_hash_text(hash, tracker->destination(arena));
     const char *const asked[] = {request->run_name, request->folder, request->prefix,
-                                 request->renamed};
+                                 request->renamed,
+                                 tracker->variable ? getenv(tracker->variable) : NULL};
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
         if (asked[i] && *asked[i])
             hash = lab_hash_text(lab_hash_bytes(hash, &i, sizeof i), asked[i]);

@@ -181,6 +181,7 @@ const struct lab_tracker lab_tracker_trackio = {
     .name = "trackio",
     .summary = "Trackio's inbox in $TRACKIO_DIR, which its dashboard takes in",
     .view = "trackio show",
+    .variable = "TRACKIO_DIR",
     .by_project = true,
     .place = trackio_place,
     .begin = trackio_begin,

@@ -143,6 +143,11 @@ expect_status 1
 json 'd["sent"][0]["unsent"] == 8'
 
 # bad input: one line, and the study's own exit status
+for folder_of in TRACKIO_DIR=trackio WANDB_DIR=wandb; do # another folder is another destination
+    env "${folder_of%=*}=$work/other" "$gpulab" sync "$folder" --to "${folder_of#*=}" -q || fail "$folder_of"
+done
+places=(other/inbox/gpulab-* other/wandb/offline-run-*)
+[ "${#places[@]}" = 18 ] || fail "not 9 runs each: ${places[*]}"
 run run "${study[@]}" tracker=wanb
 expect_status 2
 expect_one_line
