@@ -93,6 +93,12 @@ unsent() {
 MLFLOW_TRACKING_URI=$fake/hang run run "${study[@]}" output_dir=hung tracker=mlflow
 expect_status 0
 expect_err "not all was sent to mlflow: .*127.0.0.1.*tim.*gpulab sync hung"
+MLFLOW_HTTP_REQUEST_TIMEOUT=60 MLFLOW_TRACKING_URI=$fake/hang run run "${study[@]}" output_dir=beside \
+    tracker=mlflow,tensorboard
+expect_status 0
+expect_err "still sending to mlflow; what is left: gpulab sync beside"
+run sync beside --to tensorboard --dry-run --json
+json 'd["sent"][0]["runs"] == 8 and d["sent"][0]["unsent"] == 0'
 if can_mount; then
     mounted "$(ldconfig -p | sed -n 's|.*libcurl.* => |mount --bind /dev/null |p')" \
         run quick_test device=sim:l40s-10 output_dir=alone tracker=mlflow --no-report -q

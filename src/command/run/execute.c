@@ -203,11 +203,12 @@ int lab_study_execute(const struct lab_command_call *call, const struct lab_plan
         start_follower(&study, &follower);
         result = run_study(call, &study, execution, wanted.command, ret_done, err);
     }
-    const char *folder = follower.pid ? lab_study_view_shorten(follower.folder, call->arena) : NULL;
+    bool follows = lab_track_follows(&follower);
+    const char *folder = follows ? lab_study_view_shorten(follower.folder, call->arena) : NULL;
     folder = folder ? lab_arena_strdup(call->arena, folder) : NULL;
     lab_study_close(&study); /* the lock is free: what follows it finds that all is there */
     follower.folder = folder;
-    if (follower.pid)
+    if (follows)
         end_follower(call, &follower);
     return result;
 }
