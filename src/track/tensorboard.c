@@ -171,7 +171,7 @@ static const char *tensorboard_place(const struct lab_track_run *run, struct lab
                             lab_track_safe_name(run->name, false, arena),
                             (long long)(run->study_wall_ns / LAB_NS_PER_S),
                             lab_track_safe_name(*run->host ? run->host : "host", false, arena),
-                            run->id);
+                            run->file);
 }
 
 static void tensorboard_begin(const struct lab_track_run *run, struct lab_track_out *out) {

@@ -26,6 +26,7 @@ struct lab_track_run {
     const char *point;       /* what the run repeats; repeats share it */
     const char *name;        /* "gpu0_numa1_vit32x6x512_r2" */
     const char *id;          /* 16 hex digits: the same whenever and however often it is sent */
+    const char *file;        /* likewise, and whatever the project is and wherever the study lies */
     const char *host;        /* "" = unknown */
     const char *notes;       /* the command, the study's question */
     const char *const *tags; /* NULL-terminated */

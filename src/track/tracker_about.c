@@ -106,17 +106,24 @@ struct lab_track_run track_about_run(const struct lab_study_file *file, const st
                                      const char *project, const char *host,
                                      struct lab_arena *arena) {
     const char *path = real_folder(file, arena);
-    uint64_t hash = lab_hash_text(LAB_HASH_START, project);
-    hash = lab_hash_bytes(hash, &file->study.created_wall_ns, sizeof file->study.created_wall_ns);
-    hash = lab_hash_bytes(hash, &file->study.machine_identity, sizeof file->study.machine_identity);
-    hash = lab_hash_text(hash, run->id);
+    const uint64_t before[] = {LAB_HASH_START, lab_hash_text(LAB_HASH_START, project)};
+    const char *ids[2];
+    for (int i = 0; i < 2; i++) {
+        const struct lab_store_study *study = &file->study;
+        uint64_t hash =
+            lab_hash_bytes(before[i], &study->created_wall_ns, sizeof study->created_wall_ns);
+        hash = lab_hash_bytes(hash, &study->machine_identity, sizeof study->machine_identity);
+        hash = lab_hash_text(hash, run->id);
+        ids[i] = lab_arena_printf(arena, "%016llx", (unsigned long long)hash);
+    }
     return (struct lab_track_run){
         .folder = path,
         .project = project,
         .group = lab_arena_printf(arena, "%s %s", file->study.name, last_parts(path, 2)),
         .point = lab_study_file_point(run, arena),
         .name = run->id,
-        .id = lab_arena_printf(arena, "%016llx", (unsigned long long)hash),
+        .id = ids[1],
+        .file = ids[0],
         .host = host,
         .notes = lab_arena_printf(arena, "gpulab run %s", file->study.option),
         .tags = tags_of(file, run, arena),

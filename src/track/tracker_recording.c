@@ -90,6 +90,9 @@ static struct lab_track_run describe(const char *path, const struct lab_run *run
     uint64_t hash = lab_hash_text(LAB_HASH_START, project);
     hash = lab_hash_text(hash, home);
     hash = lab_hash_bytes(hash, &run->start_ns, sizeof run->start_ns);
+    const char *host = recording->epoch_count ? recording->epochs[0].host : "";
+    uint64_t own = lab_hash_bytes(LAB_HASH_START, &run->start_wall_ns, sizeof run->start_wall_ns);
+    own = lab_hash_text(own, host);
     lab_value_set_string(arena, config, "recording", path);
     lab_value_set_string(arena, config, "gpulab", recording->maker);
     lab_value_set_float(arena, config, "interval_s",
@@ -101,7 +104,8 @@ static struct lab_track_run describe(const char *path, const struct lab_run *run
         .point = "recording",
         .name = run->id,
         .id = lab_arena_printf(arena, "%016llx", (unsigned long long)hash),
-        .host = recording->epoch_count ? recording->epochs[0].host : "",
+        .file = lab_arena_printf(arena, "%016llx", (unsigned long long)own),
+        .host = host,
         .notes = "gpulab record",
         .tags = lab_arena_copy(arena, (const char *const[]){"recording"}, 1, sizeof(char *)),
         .config = config,

@@ -57,6 +57,9 @@ int lab_track_test(const struct lab_tracker *tracker, const char *folder, struct
     int64_t end_ns = lab_clock_wall_ns();
     int64_t start_ns = end_ns - LAB_TRACK_TEST_STEPS * LAB_NS_PER_S;
     struct lab_value *config = lab_value_map(arena), *summary = lab_value_map(arena);
+    const char *id = lab_arena_printf(
+        arena, "%016llx",
+        (unsigned long long)lab_hash_bytes(LAB_HASH_START, &end_ns, sizeof end_ns));
     lab_value_set_string(arena, config, "purpose", "track-test");
     lab_value_set_float(arena, summary, "best_loss", 2 * exp(-0.05 * (LAB_TRACK_TEST_STEPS - 1)));
     struct lab_track_run run = {.folder = folder,
@@ -64,9 +67,8 @@ int lab_track_test(const struct lab_tracker *tracker, const char *folder, struct
                                 .group = "track-test",
                                 .point = "curve",
                                 .name = "track-test",
-                                .id = lab_arena_printf(arena, "%016llx",
-                                                       (unsigned long long)lab_hash_bytes(
-                                                           LAB_HASH_START, &end_ns, sizeof end_ns)),
+                                .id = id,
+                                .file = id,
                                 .host = host,
                                 .notes = "a synthetic curve",
                                 .tags = (const char *const[]){"simulated", NULL},

@@ -135,6 +135,14 @@ rm -r "$folder/tensorboard"
 run sync "$folder" --to tensorboard
 expect_err "tensorboard: 8 runs were written again: the files were gone"
 "${check[@]}" "$folder" tensorboard || fail "not as it was before its files were gone"
+
+# neither another project nor another place makes another file beside the first
+cp -r "$folder" moved
+for place in "$folder" moved; do
+    run sync "$place" --to tensorboard --project other --json
+    json 'd["sent"][0]["runs"] == 8 and d["sent"][0]["points"] == 0'
+    "${check[@]}" "$place" tensorboard || fail "$place: values are there twice"
+done
 mkdir locked
 cp "$folder"/* locked 2>/dev/null
 touch locked/track # no folder

@@ -117,6 +117,7 @@ LAB_TEST(records_of_wandb_end_at_blocks) {
                                 "point",
                                 "run",
                                 "0123456789abcdef",
+                                "0123456789abcdef",
                                 "host",
                                 "",
                                 (const char *const[]){NULL},
