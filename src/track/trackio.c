@@ -45,7 +45,8 @@ static void add_time(struct lab_str *out, int64_t wall_ns) {
                    utc.tm_sec, (int)(wall_ns % LAB_NS_PER_S / LAB_NS_PER_US));
 }
 
-/* What every line begins with; a later attempt is another run. */
+/* What every line begins with; a later attempt is another run. That of the study as a whole isn't:
+ * its last values count. */
 static void open_line(struct lab_str *out, const struct lab_track_run *run, const char *kind,
                       int64_t number, int64_t wall_ns) {
     LAB_AUTO(str, name);
@@ -59,7 +60,7 @@ static void open_line(struct lab_str *out, const struct lab_track_run *run, cons
     lab_str_add(out, ",\"run\":");
     lab_track_add_text(out, name.text);
     lab_str_printf(out, ",\"run_id\":\"%s%04x\",", run->id,
-                   (unsigned)(run->attempt + (run->revision << 8)) & 0xffff);
+                   (unsigned)((run->retried ? run->attempt : 1) + (run->revision << 8)) & 0xffff);
     add_time(out, wall_ns);
     lab_str_add(out, ",");
     add_log_id(out, run, kind, number);

@@ -262,6 +262,12 @@ def trackio():
         expect(storage.get_run_config(names[shown], shown)["workload"] == results[run]["workload"], f"trackio {run}: config")
         if gpus:
             expect(any("gpu/0/power" in r for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
+    project = names[shown]
+    wholes, studies = storage.get_runs(project).count("study"), len(glob.glob(f"{folder}/../../*/*/study.db"))
+    expect(wholes <= studies, f"trackio: {wholes} summaries of {studies} studies")
+    whole = storage.get_logs(project, "study")[-1]
+    for key, value in means().items() if studies == 1 else ():
+        expect(same(whole[f"result/{key}"], value), f"trackio: {key} is {whole[f'result/{key}']}, not {value}")
 
 
 def mlflow(project, before="", prefix="", loss="loss"):

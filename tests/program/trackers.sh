@@ -61,6 +61,18 @@ expect_status 0
 run sync steps --watch -q
 TRACKIO_DIR=$work/steps "${check[@]}" "$(echo steps/*/*/*)" steps || fail "not at the steps that were reported"
 
+# interrupted and resumed: the study as a whole is one run
+export TRACKIO_DIR=$work/resumed
+resumed=("${study[@]/train.sh/pause.sh}" output_dir=resumed tracker=trackio)
+sed '$a sleep 0.4' train.sh >pause.sh
+timeout -s INT 2 "$gpulab" run "${resumed[@]}" >/dev/null 2>&1
+run run "${resumed[@]}"
+expect_status 0
+places=(resumed/*/*/*)
+run sync "${places[-1]}" --watch -q
+"${check[@]}" "${places[-1]}" trackio || fail "resumed: not as it was reported"
+TRACKIO_DIR=$work/trackio2
+
 # more points than are sent: that is said at the study's end, unless a busy machine is still sending then
 run run test_matrix device=cpu:0 'experiment.matrix={}' --no-report -q output_dir=many tracker=tensorboard \
     'experiment.command="seq -f loss:%g 60000"'
