@@ -222,6 +222,38 @@ static bool add_common_double(struct lab_str *str, double value) {
     return true;
 }
 
+/* From 1e-8 to 1e-4 likewise, if 15 digits are enough: learning rates are such numbers. */
+static bool add_small_double(struct lab_str *str, double value) {
+    static const double powers[] = {1e-5, 1e-6, 1e-7, 1e-8};
+    enum { POWERS = sizeof powers / sizeof *powers, DIGITS = 15 };
+    int below = 0, exponent, digits = 1;
+    while (below < POWERS && fabs(value) < powers[below])
+        below++;
+    if (below == POWERS || !(fabs(value) < 1e-4)) /* NaN, too */
+        return false;
+    uint64_t m = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
+    int decimals = DIGITS + 4 + below, shift = 53 - exponent;
+    wide scale = 1, unit = (wide)1 << shift;
+    for (int i = 0; i < decimals; i++)
+        scale *= 10;
+    wide rest = m * scale & (unit - 1);
+    uint64_t whole = (uint64_t)(m * scale >> shift);
+    if (2 * rest > unit || (2 * rest == unit && whole % 2)) {
+        rest = unit - rest;
+        whole++;
+    }
+    for (; whole % 10 == 0; decimals--)
+        whole /= 10;
+    for (uint64_t left = whole / 10; left; left /= 10)
+        digits++;
+    int power = decimals - digits + 1;
+    if (2 * rest >= scale || power < 5) /* it would be another number, or 0.0001 */
+        return false;
+    lab_str_add_decimal(str, value < 0 ? -(int64_t)whole : (int64_t)whole, digits - 1);
+    lab_str_add_bytes(str, (char[]){'e', '-', '0', (char)('0' + power)}, 4);
+    return true;
+}
+
 void lab_str_add_digits(struct lab_str *str, double value, int digits) {
     char text[40];
     snprintf(text, sizeof text, "%.*g", digits, value);
@@ -232,7 +264,7 @@ void lab_str_add_digits(struct lab_str *str, double value, int digits) {
 }
 
 void lab_str_add_double(struct lab_str *str, double value) {
-    if (add_common_double(str, value))
+    if (add_common_double(str, value) || add_small_double(str, value))
         return;
     if (!isfinite(value)) {
         lab_str_add(str, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
