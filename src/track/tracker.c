@@ -12,10 +12,12 @@
 void lab_track_out_init(struct lab_track_out *out) {
     *out = (struct lab_track_out){0};
     lab_str_init(&out->bytes);
+    lab_str_init(&out->part);
 }
 
 void lab_track_out_release(struct lab_track_out *out) {
     lab_str_release(&out->bytes);
+    lab_str_release(&out->part);
 }
 
 /* --- by name --- */

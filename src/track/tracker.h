@@ -83,7 +83,8 @@ struct lab_track_end {
 /* What goes to one run's file, at its end. */
 struct lab_track_out {
     struct lab_str bytes;
-    int64_t offset; /* of the first of them in the file */
+    int64_t offset;      /* of the first of them in the file */
+    struct lab_str part; /* a tracker's, empty between its calls */
 };
 void lab_track_out_init(struct lab_track_out *out);
 void lab_track_out_release(struct lab_track_out *out);

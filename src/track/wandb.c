@@ -109,29 +109,35 @@ static void add_value(struct lab_str *out, int field, const char *key,
     lab_proto_close(out, item);
 }
 
-static double seconds(int64_t ns) {
-    return (double)ns / (double)LAB_NS_PER_S;
+static void add_seconds(struct lab_str *out, const char *key, int64_t ns) {
+    size_t item = lab_proto_open(out, HISTORY_ITEM);
+    lab_proto_text(out, ITEM_KEY, key);
+    size_t json = lab_proto_open(out, ITEM_VALUE);
+    lab_str_add_decimal(out, ns / LAB_NS_PER_US, 6);
+    lab_proto_close(out, json);
+    lab_proto_close(out, item);
 }
 
 /* Where several hosts write into a run, history has none of their samples: it has one writer. */
 static void wandb_row(const struct lab_track_run *run, const struct lab_track_row *row,
                       struct lab_track_out *out) {
-    LAB_AUTO(str, record);
+    struct lab_str *record = &out->part;
     if (row->sampled && *run->label)
         return;
-    size_t history = lab_proto_open(&record, RECORD_HISTORY);
+    size_t history = lab_proto_open(record, RECORD_HISTORY);
     for (int i = 0; i < row->count; i++)
-        add_number(&record, HISTORY_ITEM, row->values[i].key, row->values[i].value);
+        add_number(record, HISTORY_ITEM, row->values[i].key, row->values[i].value);
     if (!row->sampled && !isnan(row->step))
-        add_number(&record, HISTORY_ITEM, "iteration", row->step);
-    add_number(&record, HISTORY_ITEM, "_step", (double)row->number);
-    add_number(&record, HISTORY_ITEM, "_timestamp", seconds(row->wall_ns));
-    add_number(&record, HISTORY_ITEM, "_runtime", seconds(row->wall_ns - run->start_wall_ns));
-    size_t step = lab_proto_open(&record, HISTORY_STEP);
-    lab_proto_int(&record, STEP_NUM, row->number);
-    lab_proto_close(&record, step);
-    lab_proto_close(&record, history);
-    add_record(out, &record);
+        add_number(record, HISTORY_ITEM, "iteration", row->step);
+    add_number(record, HISTORY_ITEM, "_step", (double)row->number);
+    add_seconds(record, "_timestamp", row->wall_ns);
+    add_seconds(record, "_runtime", row->wall_ns - run->start_wall_ns);
+    size_t step = lab_proto_open(record, HISTORY_STEP);
+    lab_proto_int(record, STEP_NUM, row->number);
+    lab_proto_close(record, step);
+    lab_proto_close(record, history);
+    add_record(out, record);
+    lab_str_clear(record);
 }
 
 /* --- the tracker --- */
