@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import ratios
 import studies
 
 BLOCKS = int(os.environ.get("BENCH_BLOCKS", 8))
-POINTS = int(os.environ.get("BENCH_POINTS", 2_000_000))
+POINTS = int(os.environ.get("BENCH_POINTS", 1_000_000))  # of a run, which keeps no more
 TRACKERS = "wandb,tensorboard,trackio"
 BOUND = 1.01  # of the runs' time
 RATE = {"tensorboard": 1e6, "wandb": 1e6}  # points per second of CPU time, at least
@@ -166,7 +167,11 @@ def make_points(count, metrics):
     subprocess.run([gpulab, "run", "test_matrix", "device=cpu:0", "experiment.matrix={}", "--no-report", "-q",
                     f"experiment.command='awk -f {program}'", f"output_dir={work}/points{metrics}_{count}"],
                    check=True, stdout=subprocess.DEVNULL)
-    return glob.glob(f"{work}/points{metrics}_{count}/*/*/*")[0]
+    path = glob.glob(f"{work}/points{metrics}_{count}/*/*/*")[0]
+    stored = sqlite3.connect(f"{path}/study.db").execute("SELECT count(*) FROM metric").fetchone()[0]
+    if stored != count:
+        sys.exit(f"bench/trackers: {stored} of {count} points are stored")
+    return path
 
 
 def bench_points():
