@@ -327,6 +327,18 @@ const char *lab_track_home(const char *path, struct lab_arena *arena) {
     return is_recording(path) ? lab_arena_printf(arena, "%s.track", path) : path;
 }
 
+/* "loss=error,acc=accuracy" */
+static int check_renamed(const char *list, struct lab_err *err) {
+    for (const char *at = list ? list : ""; *at; at += *at == ',') {
+        size_t length = strcspn(at, ","), name = strcspn(at, "=,");
+        if (name == 0 || name + 1 >= length)
+            return lab_err_set(err, LAB_ERR_USER, "--rename needs OLD=NEW, not '%.*s'", (int)length,
+                               at);
+        at += length;
+    }
+    return 0;
+}
+
 int lab_track_send(const char *path, const struct lab_tracker *tracker,
                    const struct lab_track_request *request, struct lab_arena *arena,
                    struct lab_track_sent *ret_sent, struct lab_err *err) {
@@ -334,6 +346,8 @@ int lab_track_send(const char *path, const struct lab_tracker *tracker,
     struct lab_study_file *file;
     LAB_AUTO(arena, scratch);
     *ret_sent = (struct lab_track_sent){.project = ""};
+    if (check_renamed(request->renamed, err) < 0)
+        return -1;
     /* asked first: what a runner wrote before its end is then read below */
     ret_sent->running = lab_track_is_running(path);
     sender.now_ns = lab_clock_now(lab_clock_system());

@@ -175,6 +175,9 @@ expect_err "tracker: no tracker 'wanb'; did you mean 'wandb'"
 run sync "$folder" --to nothing
 expect_status 2
 expect_err "no tracker 'nothing'"
+run sync "$folder" --to tensorboard --rename loss
+expect_status 1
+expect_err "--rename needs OLD=NEW, not 'loss'"
 run record --tracker wanb -o none.db -- true
 expect_status 2
 expect_one_line
