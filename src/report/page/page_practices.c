@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LINES_SHOWN   5 /* on the first screen: for all GPUs, and one each */
+#define LINES_FEW     3 /* of more: examples, since best_practices.md has the rest anyway */
 #define CHOICES_SHOWN 3
 #define CHOICES_MOST  12
 #define POINTS_SHOWN  8
@@ -64,9 +65,13 @@ static void add_rates(const struct page_build *build) {
 void page_add_actions(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
     const struct page_actions *actions = &build->actions;
-    int shown[PAGE_ACTION_KINDS] = {0}, most[PAGE_ACTION_KINDS];
+    int shown[PAGE_ACTION_KINDS] = {0}, most[PAGE_ACTION_KINDS], lines = 0;
+    for (int i = 0; i < actions->count; i++)
+        lines += actions->items[i].kind == PAGE_BIND;
     for (int k = 0; k < PAGE_ACTION_KINDS; k++)
-        most[k] = k == PAGE_BIND ? LINES_SHOWN : k == PAGE_CHOOSE ? CHOICES_SHOWN : INT32_MAX;
+        most[k] = k == PAGE_CHOOSE ? CHOICES_SHOWN : k == PAGE_BIND ? LINES_SHOWN : INT32_MAX;
+    if (lines > LINES_SHOWN)
+        most[PAGE_BIND] = LINES_FEW;
     if (actions->count == 0 && !build->digest) /* recordings without a finding */
         return;
     lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
@@ -79,9 +84,10 @@ void page_add_actions(const struct page_build *build) {
             add_action(doc, action);
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
         if (last && action->kind == PAGE_BIND) {
-            lab_doc_marked(doc, LAB_DOC_FAINT,
-                           "%sMore lines (mpirun, srun): [best_practices.md](best_practices.md)",
-                           program ? PROGRAM_MEANS " " : "");
+            lab_doc_marked(doc, LAB_DOC_FAINT, "%s%s: [best_practices.md](best_practices.md)",
+                           program ? PROGRAM_MEANS " " : "",
+                           lines > LINES_SHOWN ? "The other GPUs, and lines for mpirun and srun"
+                                               : "More lines (mpirun, srun)");
             program = false;
         }
     }

@@ -538,4 +538,24 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
     }
 }
 
+/* Given a line for each of many GPUs, then the first screen has examples, and says where the rest is. */
+LAB_TEST(lines_of_many_devices_are_examples) {
+    struct given *g = *state;
+    struct lab_advice_line lines[6];
+    for (int i = 0; i < 6; i++) {
+        lines[i] = g->advice.lines[0];
+        lines[i].plain = lab_arena_printf(&g->study.arena, "CUDA_VISIBLE_DEVICES=%d PROGRAM", i);
+    }
+    for (int count = 4; count <= 6; count += 2) {
+        g->advice.lines = lines;
+        g->advice.line_count = count;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, "CUDA_VISIBLE_DEVICES=1 PROGRAM");
+        assert_int_equal(strstr(g->text.text, "CUDA_VISIBLE_DEVICES=3 PROGRAM") == NULL, count > 4);
+        assert_int_equal(strstr(g->text.text, "The other GPUs, and lines for mpirun") != NULL,
+                         count > 4);
+    }
+}
+
 const struct lab_test_program lab_test_program = {.set_up = begin, .tear_down = end};
