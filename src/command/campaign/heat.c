@@ -11,17 +11,18 @@
 #define GPUS_MOST   256
 
 struct heat {
-    int columns[GPUS_MOST]; /* of the temperature, by entity; -1 = it has none */
-    double now_c[GPUS_MOST];
-    bool told;
+    int columns[GPUS_MOST];  /* of the temperature, by entity; -1 = it has none */
+    double now_c[GPUS_MOST]; /* 0 = not read yet */
+    int known;               /* that have one */
 };
 
 static void on_entity(void *state, int number, const struct lab_entity *entity) {
     struct heat *heat = state;
-    if (number < GPUS_MOST)
-        heat->columns[number] = entity->kind == LAB_ENTITY_GPU
-                                    ? lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1)
-                                    : -1;
+    if (number >= GPUS_MOST)
+        return;
+    heat->columns[number] =
+        entity->kind == LAB_ENTITY_GPU ? lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1) : -1;
+    heat->known += heat->columns[number] >= 0;
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
@@ -31,7 +32,6 @@ static void on_tick(void *state, const struct lab_tick *tick) {
         return;
     heat->now_c[tick->entity] =
         (double)tick->values[column] * lab_metric(LAB_METRIC_TEMPERATURE)->scale;
-    heat->told = true;
 }
 
 static void on_event(void *state, const struct lab_sample_event *event) {
@@ -51,35 +51,47 @@ static double hottest(const struct heat *heat) {
     return most;
 }
 
-/* Until the hottest GPU is cooler, at most `wait`. */
+/* Whether each GPU that is known has been read. */
+static bool is_read(const struct heat *heat) {
+    for (int i = 0; i < GPUS_MOST; i++)
+        if (heat->columns[i] >= 0 && heat->now_c[i] <= 0)
+            return false;
+    return heat->known > 0;
+}
+
+/* Until all GPUs are read, at most FIRST_NS, then until the hottest is cooler, at most the wait.
+ * GPUs are read by a thread each, a lane. */
 static void wait_for(const struct course *course, struct lab_sampler *sampler) {
     const struct lab_campaign *campaign = &course->campaign;
     const struct lab_clock *clock = lab_clock_system();
-    struct heat heat = {.told = false};
+    struct heat heat = {.known = 0};
     struct lab_sink_samples sink = {.entity = on_entity,
                                     .tick = on_tick,
                                     .event = on_event,
                                     .processes = on_processes,
                                     .state = &heat};
-    int64_t start_ns = lab_clock_now(clock);
-    bool said = false;
+    int64_t start_ns = lab_clock_now(clock), hot_ns = 0;
     for (int i = 0; i < GPUS_MOST; i++)
         heat.columns[i] = -1;
     while (lab_stop_level() == 0) {
+        struct lab_sampler_stats stats;
         lab_sampler_take(sampler, &sink);
-        int64_t waited_ns = lab_clock_now(clock) - start_ns;
-        bool hot = heat.told && hottest(&heat) >= campaign->temperature_c;
-        if ((heat.told && !hot) || (!heat.told && waited_ns > FIRST_NS))
+        lab_sampler_stats(sampler, &stats);
+        int64_t now_ns = lab_clock_now(clock);
+        bool hot = hottest(&heat) >= campaign->temperature_c,
+             all = is_read(&heat) && heat.known >= stats.lanes;
+        if (!hot && (all || now_ns - start_ns > FIRST_NS))
             return;
-        if ((double)waited_ns > campaign->wait_s * 1e9) {
-            if (hot)
-                lab_console_note("a GPU still has %.0f °C, starting all the same", hottest(&heat));
+        if (hot && hot_ns == 0) {
+            hot_ns = now_ns;
+            if (!course->call->console->quiet)
+                lab_console_note("waiting until all GPUs are below %.0f °C: one has %.0f °C",
+                                 campaign->temperature_c, hottest(&heat));
+        }
+        if (hot && (double)(now_ns - hot_ns) > campaign->wait_s * 1e9) {
+            lab_console_note("a GPU still has %.0f °C, starting all the same", hottest(&heat));
             return;
         }
-        if (hot && !said && !course->call->console->quiet)
-            lab_console_note("waiting until all GPUs are below %.0f °C: one has %.0f °C",
-                             campaign->temperature_c, hottest(&heat));
-        said |= hot;
         lab_clock_sleep(clock, PAUSE_NS);
     }
 }
