@@ -94,10 +94,10 @@ json 'all(rank["gpu"]["whole_gpu"] is True for rank in d[0]["ranks"])'
 json 'abs(d[0]["power_w"] - 250) < 1'
 
 # memory that the first run took and that comes back a moment later is waited for
-export GPULAB_FAKE_NVML="gpus=2; memory_total=1000; memory=300@0:900@0.2:300@6.9"
+export GPULAB_FAKE_NVML="gpus=2; memory_total=1000; memory=300@0:900@1.2:300@7.5"
 rm -rf outputs
 run run --no-report quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0},{depth: 0, patch_size: 16}]' \
-    experiment.duration=0.4 experiment.trace=false experiment.test.memory_size_mb=8 \
+    experiment.duration=1.5 experiment.trace=false experiment.test.memory_size_mb=8 \
     experiment.test.batch_size=1 experiment.resume=false
 expect_status 0
 cp "$(find outputs -name results.json)" out
