@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct figures {                   /* of a device */
-    double best_node, device_node; /* NaN = its local one was not tested; unknown */
+    double best_node, device_node; /* NaN = none is advised; unknown */
     int farthest_node, reference_node;
     struct lab_claim gain, change;
 };
@@ -21,8 +21,8 @@ struct figures {                   /* of a device */
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, best_node, "best_node", "NUMA node to use", LAB_UNIT_COUNT,
               "NUMA node to use"),
-    LAB_FIELD(struct figures, gain, "gain", "Throughput on it, mean", LAB_UNIT_CHANGE,
-              "Throughput on it, mean"),
+    LAB_FIELD(struct figures, gain, "gain", "Throughput on best NUMA node, mean", LAB_UNIT_CHANGE,
+              "Throughput on best NUMA node, mean"),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
               "Local node"),
     LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node tested",
@@ -80,6 +80,24 @@ static struct row make_row(const struct lab_numa_grid *grid, const struct lab_nu
                         .change = cell->claim};
 }
 
+/* --- verdicts --- */
+
+/* YES where a node differs and the binding to the best one is certain, NO where no node differs. Of
+ * a local node that wasn't tested no binding is known: there a node is enough. */
+static enum lab_claim_verdict verdict_of(const struct lab_numa_device *device) {
+    enum lab_claim_verdict verdict = LAB_CLAIM_NOT_TESTED;
+    bool certain = !lab_numa_home_tested(device) || device->binding.verdict == LAB_CLAIM_YES;
+    for (int n = 0; n < device->node_count; n++) {
+        enum lab_claim_verdict own = device->nodes[n].claim.verdict;
+        if (n == device->reference || own == LAB_CLAIM_NOT_TESTED)
+            continue;
+        if (own == LAB_CLAIM_YES)
+            return certain ? own : LAB_CLAIM_INCONCLUSIVE;
+        verdict = verdict == LAB_CLAIM_INCONCLUSIVE ? verdict : own;
+    }
+    return verdict;
+}
+
 /* --- parts --- */
 
 /* By distance, then by number; the reference where there is no other. */
@@ -100,7 +118,9 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
     const struct lab_numa_node *far = &device->nodes[farthest_node(device)];
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&far->claim, arena));
     int best = device->nodes[lab_numa_best_node(device)].number;
-    struct figures figures = {.best_node = lab_numa_home_tested(device) ? best : (double)NAN,
+    bool open = verdict_of(device) == LAB_CLAIM_INCONCLUSIVE; /* then no node is advised */
+    struct figures figures = {.best_node =
+                                  lab_numa_home_tested(device) && !open ? best : (double)NAN,
                               .device_node = device->home >= 0 ? device->home : (double)NAN,
                               .farthest_node = far->number,
                               .reference_node = device->nodes[device->reference].number,
@@ -125,39 +145,80 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
 
 /* --- the headline --- */
 
-/* YES where a node differs and the binding to the best one is certain, NO where no node differs. Of
- * a local node that wasn't tested no binding is known: there a node is enough. */
-static enum lab_claim_verdict verdict_of(const struct lab_numa_device *device) {
-    enum lab_claim_verdict verdict = LAB_CLAIM_NOT_TESTED;
-    bool certain = !lab_numa_home_tested(device) || device->binding.verdict == LAB_CLAIM_YES;
-    for (int n = 0; n < device->node_count; n++) {
-        enum lab_claim_verdict own = device->nodes[n].claim.verdict;
-        if (n == device->reference || own == LAB_CLAIM_NOT_TESTED)
-            continue;
-        if (own == LAB_CLAIM_YES)
-            return certain ? own : LAB_CLAIM_INCONCLUSIVE;
-        verdict = verdict == LAB_CLAIM_INCONCLUSIVE ? verdict : own;
-    }
-    return verdict;
-}
-
 /* Its best node; its own where that wasn't tested. */
 static int binding_node(const struct lab_numa_device *device) {
     return lab_numa_home_tested(device) ? device->nodes[lab_numa_best_node(device)].number
                                         : device->home;
 }
 
-/* Of devices that are inconclusive, the binding with the largest effect; where the local node
- * wasn't tested, that of a node. */
-static const struct lab_claim *largest_open(const struct lab_numa_grid *grid) {
+/* Whether a model is slower on that node for certain, and none is faster. */
+static bool is_excluded(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                        int node) {
+    const struct lab_claim *mean = &device->nodes[node].claim;
+    bool lower = mean->verdict == LAB_CLAIM_YES, higher = lower && mean->effect > 0;
+    for (int m = 0; m < grid->model_count; m++) {
+        const struct lab_claim *cell = &lab_numa_cell_at(device, m, node)->claim;
+        lower |= cell->verdict == LAB_CLAIM_YES;
+        higher |= cell->verdict == LAB_CLAIM_YES && cell->effect > 0;
+    }
+    return lower && !higher;
+}
+
+/* "NUMA nodes 2 and 3": those that are excluded, or the others. */
+static const char *node_words(const struct lab_numa_grid *grid,
+                              const struct lab_numa_device *device, bool excluded,
+                              struct lab_arena *arena, int *ret_count) {
+    const char **numbers = NULL;
+    int count = 0;
+    for (int n = 0; n < device->node_count; n++)
+        if (is_excluded(grid, device, n) == excluded)
+            LAB_ADD(numbers, count, arena) = lab_arena_printf(arena, "%d", device->nodes[n].number);
+    *ret_count = count;
+    LAB_ADD(numbers, count, arena) = NULL;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, numbers, "and");
+    return lab_arena_printf(arena, "NUMA node%s %s", *ret_count == 1 ? "" : "s",
+                            list.text ? list.text : "");
+}
+
+/* "between NUMA nodes 2 and 3" of a device that is inconclusive, where these aren't all; else "".
+ */
+static const char *between_words(const struct lab_numa_grid *grid,
+                                 const struct lab_numa_device *device, struct lab_arena *arena) {
+    int left, excluded;
+    const char *words = node_words(grid, device, false, arena, &left);
+    node_words(grid, device, true, arena, &excluded);
+    return left > 1 && excluded > 0 ? lab_arena_printf(arena, "between %s", words) : "";
+}
+
+/* Whether one sentence says both: their verdict, and what follows from it. */
+static bool are_alike(const struct lab_numa_grid *grid, const struct lab_numa_device *a,
+                      const struct lab_numa_device *b, struct lab_arena *arena) {
+    enum lab_claim_verdict verdict = verdict_of(a);
+    if (verdict_of(b) != verdict)
+        return false;
+    if (verdict == LAB_CLAIM_YES)
+        return lab_numa_home_tested(a) == lab_numa_home_tested(b) &&
+               binding_node(a) == binding_node(b);
+    if (verdict != LAB_CLAIM_INCONCLUSIVE)
+        return true;
+    const char *between = between_words(grid, a, arena);
+    return lab_str_equal(between, between_words(grid, b, arena)) &&
+           (!*between || a->nodes[a->reference].number == b->nodes[b->reference].number);
+}
+
+/* Of devices like that one, which are inconclusive, the claim with the largest effect: of the
+ * bindings and, where a table has several, of single nodes. */
+static const struct lab_claim *largest_open(const struct lab_numa_grid *grid,
+                                            const struct lab_numa_device *own, bool several,
+                                            struct lab_arena *arena) {
     const struct lab_claim *largest = &lab_claim_none;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         bool bound = device->binding.verdict != LAB_CLAIM_NOT_TESTED;
-        for (int n = 0; n < (bound ? 1 : device->node_count); n++) {
-            const struct lab_claim *claim = bound ? &device->binding : &device->nodes[n].claim;
-            if (verdict_of(device) == LAB_CLAIM_INCONCLUSIVE &&
-                claim->verdict != LAB_CLAIM_NOT_TESTED &&
+        for (int n = -1; n < device->node_count && are_alike(grid, own, device, arena); n++) {
+            const struct lab_claim *claim = n < 0 ? &device->binding : &device->nodes[n].claim;
+            if (claim->verdict != LAB_CLAIM_NOT_TESTED && (n < 0 || several || !bound) &&
                 !(fabs(claim->effect) <= fabs(largest->effect))) /* NaN at first */
                 largest = claim;
         }
@@ -165,11 +226,53 @@ static const struct lab_claim *largest_open(const struct lab_numa_grid *grid) {
     return largest;
 }
 
+/* "GPUs 8 and 9: inconclusive between NUMA nodes 2 and 3; NUMA nodes 0 and 1: 8.6 to 13.2% lower
+ * throughput than NUMA node 3 on 3 models." */
+static const char *between_sentence(const struct lab_numa_grid *grid,
+                                    const struct lab_numa_device *own, const char *who,
+                                    const char *between, struct lab_arena *arena) {
+    double least = INFINITY, most = 0;
+    int models = 0, excluded;
+    for (int m = 0; m <= grid->model_count; m++) { /* the mean where no model is certain alone */
+        bool lower = false;
+        for (int d = 0; d < grid->device_count; d++) {
+            const struct lab_numa_device *device = &grid->devices[d];
+            for (int n = 0; n < device->node_count && are_alike(grid, own, device, arena); n++) {
+                const struct lab_claim *claim = m == grid->model_count
+                                                    ? &device->nodes[n].claim
+                                                    : &lab_numa_cell_at(device, m, n)->claim;
+                if (claim->verdict != LAB_CLAIM_YES || !is_excluded(grid, device, n) ||
+                    (m == grid->model_count && models > 0))
+                    continue;
+                lower = true;
+                least = fmin(least, -100 * claim->effect);
+                most = fmax(most, -100 * claim->effect);
+            }
+        }
+        models += m < grid->model_count && lower;
+    }
+    const char *on = models == 0
+                         ? ", mean of models"
+                         : lab_arena_printf(arena, " on %d of %d model%s", models,
+                                            grid->model_count, grid->model_count == 1 ? "" : "s");
+    const char *range = most - least < 0.05
+                            ? lab_arena_printf(arena, "%.1f%%", most)
+                            : lab_arena_printf(arena, "%.1f to %.1f%%", least, most);
+    return lab_arena_printf(arena,
+                            "%s: inconclusive %s; %s: %s lower throughput than NUMA node %d%s.",
+                            who, between, node_words(grid, own, true, arena, &excluded), range,
+                            own->nodes[own->reference].number, on);
+}
+
 /* "GPUs 8 and 9: inconclusive; the largest difference: GPU 9, NUMA node 3: 0.9% higher throughput
  * than the other NUMA nodes (…)." */
-static const char *open_sentence(const struct lab_numa_grid *grid, const char *who, int count,
+static const char *open_sentence(const struct lab_numa_grid *grid,
+                                 const struct lab_numa_device *own, const char *who, int count,
                                  struct lab_arena *arena) {
-    struct lab_claim value = *largest_open(grid);
+    const char *between = between_words(grid, own, arena);
+    if (*between)
+        return between_sentence(grid, own, who, between, arena);
+    struct lab_claim value = *largest_open(grid, own, count > 1, arena);
     value.verdict = LAB_CLAIM_YES; /* only its values: the sentence has the verdict already */
     return lab_arena_printf(arena, "%s: inconclusive%s: %s.", who,
                             count > 1 ? "; the largest difference" : "",
@@ -185,12 +288,12 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     bool tested = lab_numa_home_tested(own);
     int count = 0, best = binding_node(own);
     double bound = 0;
+    if (verdict_of(own) != verdict)
+        return NULL;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
-        bool alike = verdict_of(device) == verdict &&
-                     (verdict != LAB_CLAIM_YES ||
-                      (lab_numa_home_tested(device) == tested && binding_node(device) == best));
-        if (d <= first && alike != (d == first))
+        bool alike = are_alike(grid, own, device, arena);
+        if (alike && d < first)
             return NULL;
         if (alike)
             LAB_ADD(names, count, arena) = device->title;
@@ -203,7 +306,7 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     if (verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)
-        return open_sentence(grid, who, count, arena);
+        return open_sentence(grid, own, who, count, arena);
     return lab_arena_printf(arena, "%s: no difference%s.", who, lab_claim_larger(bound, arena));
 }
 

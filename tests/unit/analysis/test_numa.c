@@ -177,15 +177,37 @@ LAB_TEST(test_a_binding_that_is_open_is_not_advised) {
         const struct lab_claim *binding = &grid.devices[3].binding;
         assert_int_equal(grid.devices[3].nodes[1].claim.verdict, LAB_CLAIM_YES);
         assert_int_equal(binding->verdict, LAB_CLAIM_INCONCLUSIVE);
-        assert_has(result.answer, "Bind GPUs 0–2 to NUMA node 0. GPU 3: inconclusive: GPU 3, NUMA "
-                                  "node 0: ");
-        assert_has(result.answer, " throughput than the other NUMA nodes (95% CI: ");
-        assert_true(result.parts[3].cells[1].low == binding->low); /* of the table */
+        assert_has(result.answer, "Bind GPUs 0–2 to NUMA node 0. GPU 3: inconclusive between NUMA "
+                                  "nodes 0 and 2; NUMA node 1: 5.");
+        assert_has(result.answer, "% lower throughput than NUMA node 0 on 3 of 4 models.");
+        assert_true(isnan(result.parts[3].cells[0].value)); /* nor has the table one to use */
+        assert_true(result.parts[3].cells[1].low == binding->low);
         assert_string_equal(result.tests, tests[s]);
         assert_has(result.further, "experiment.hardware.gpu_ids=[3] experiment.repeat=");
-        assert_has(lab_numa_unbound(&grid, &given.arena), "GPU 3: inconclusive: ");
+        assert_has(lab_numa_unbound(&grid, &given.arena), "GPU 3: inconclusive between ");
         given_end(&given);
     }
+}
+
+/* The largest difference of several devices is that of the table, whose rows are single nodes. */
+LAB_TEST(test_the_largest_open_difference_is_of_all_nodes) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 3; gpu++)
+        add_device(&given, gpu, 0, 3, 5, planted, 0.005);
+    for (int gpu = 3; gpu < 5; gpu++)
+        add_device(&given, gpu, 0, 3, 5, planted, 0.5);
+    struct lab_analysis_result result = analyze(&given);
+    struct lab_numa_grid grid = lab_numa_grid_make(&given.table, "", &given.arena);
+    const struct lab_claim *most = &grid.devices[3].binding;
+    for (int d = 3; d < 5; d++)
+        for (int n = 1; n < 3; n++)
+            if (fabs(grid.devices[d].nodes[n].claim.effect) > fabs(most->effect))
+                most = &grid.devices[d].nodes[n].claim;
+    assert_true(fabs(grid.devices[4].binding.effect) <= fabs(most->effect));
+    assert_has(result.answer, "GPUs 3 and 4: inconclusive; the largest difference: ");
+    assert_has(result.answer, lab_arena_printf(&given.arena, "difference: %s: ", most->subject));
+    given_end(&given);
 }
 
 /* The mean's bound isn't that of a GPU on a model: how far these reach is said, and that the one
