@@ -163,6 +163,21 @@ static bool is_quoted(const struct lab_doc_table *table, int row, const char *an
     return false;
 }
 
+/* How many rows come first, so that all that the answer quotes after them have room, too; half of
+ * the room at least. */
+static int count_first(const struct lab_doc_table *table, int most, bool card, const char *answer) {
+    int first = 0, quoted = 0;
+    for (int r = 0; r < table->row_count; r++)
+        first += !card || is_compared(table, r);
+    for (int r = table->row_count - 1; r >= 0 && first + quoted > most && first > most / 2; r--) {
+        if (card && !is_compared(table, r))
+            continue;
+        first--;
+        quoted += is_quoted(table, r, answer);
+    }
+    return first;
+}
+
 /* The first rows, and those that the answer quotes instead of the last of them; on a card, where
  * few have room, those without a comparison yield. Returns which rows these are, in words.
  * `ret_quoted`: how many of the last ones are shown for a quote alone. */
@@ -171,18 +186,17 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
     size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
-    int total = table->row_count, shown = 0, quoted = 0, kept = 0;
+    int total = table->row_count, shown = 0, kept = 0;
+    int first = count_first(table, most, card, answer);
     for (int r = 0; r < total; r++) {
-        bool fits = !card || is_compared(table, r);
-        quoted += fits && shown >= most && is_quoted(table, r, answer);
-        shown += fits;
-    }
-    quoted = quoted < most / 2 ? quoted : most / 2;
-    for (int r = 0; r < total && kept < most; r++)
-        if ((!card || is_compared(table, r)) &&
-            (kept < most - quoted || is_quoted(table, r, answer)))
+        if (card && !is_compared(table, r))
+            continue;
+        if (kept < most && (shown < first || is_quoted(table, r, answer)))
             memcpy(&cells[width * (size_t)kept++], &table->cells[(size_t)r * width],
                    width * sizeof *cells);
+        shown++;
+    }
+    int quoted = kept - first;
     table->cells = cells;
     table->row_count = kept;
     *ret_quoted = quoted;

@@ -230,6 +230,15 @@ LAB_TEST(rows_that_the_answer_quotes_are_shown) {
     assert_true(strstr(g->text.text, "model-g") > end);
     assert_contains(g->text.text,
                     "6 of 12 rows: the first, then those that the answer quotes. Mean over runs.");
+    /* a quoted row that would have been the last one shown takes no other one's place */
+    g->result.answer = "Doubling the depth: 57.7% lower, up to 117.7% (5 runs each).";
+    lab_str_clear(&g->text);
+    write_page(g, "html");
+    end = strstr(g->text.text, ">Evidence<");
+    assert_true(end && strstr(g->text.text, "model-f") < end);
+    assert_true(strstr(g->text.text, "model-l") < end);
+    assert_true(strstr(g->text.text, "model-d") < end);
+    assert_true(strstr(g->text.text, "model-e") > end);
 }
 
 /* Given sentences about columns, then those that the first screen has no room for have none. */
