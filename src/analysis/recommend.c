@@ -97,8 +97,9 @@ static struct lab_doc_cell rate_of(const struct lab_choice *placement) {
     return cell;
 }
 
-/* In the order of the study, which says more than the order of chance does. Where some choice
- * matters, the best placement and those as good are to be used; else there is a default. */
+/* In the order of the study, which says more than the order of chance does. The best placement and
+ * those as good are marked, as the table names them: to be used where some choice matters, else as
+ * the default. */
 static int list_rows(const struct lab_choices *placements, int model, struct lab_arena *arena,
                      struct row **ret_rows) {
     struct row *rows = NULL;
@@ -107,7 +108,7 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
         lab_choices_decided(placements, model) || best != lab_choices_default(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        bool use = i == best || (decided && lab_choices_alike(placements, best, i));
+        bool use = lab_choices_alike(placements, best, i);
         if (item->model == model)
             LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
                                                        .point = item->point->name,
@@ -157,14 +158,22 @@ static const struct lab_claim *told_of(const struct lab_choices *placements,
     return peer < 0 ? &row->claim : lab_peer_told(&placements->peers.devices[peer]);
 }
 
+/* "GPU 1 compared with GPU 0: +31.7% [−10.3, 93.2]" */
+static const char *compared_words(const struct lab_factor_row *row, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%s compared with %s: %s", lab_claim_within(row->level, arena),
+                            row->reference, lab_claim_effect(&row->claim, arena));
+}
+
 /* "No difference larger than 0.8% between 10 devices" of a factor none of whose levels differs. */
 static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
                        struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
     static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
                                                     "compiled and uncompiled", "settings"};
-    const struct lab_claim *most = NULL; /* of those that are inconclusive */
+    const struct lab_factor_row *most = NULL; /* of those that are inconclusive */
+    const char *against = "";
     const char *mean_of = NULL;
     double bound = 0, reach = model < 0 ? reach_of(placements, factor) : 0;
+    double lowest = INFINITY, highest = -INFINITY; /* of those that aren't named */
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
         const struct lab_factor_row *row = &placements->rows[i];
@@ -178,14 +187,22 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         same += row->claim.verdict == LAB_CLAIM_NO;
         bound = fmax(bound, row->claim.bound); /* fmax passes NaN over */
         if (row->claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
-            (!most || fabs(row->claim.effect) > fabs(most->effect)))
-            most = &row->claim;
+            (!most || fabs(row->claim.effect) > fabs(most->claim.effect)))
+            most = row;
         const struct lab_claim *claim = told_of(placements, row);
-        if (claim->verdict == LAB_CLAIM_YES && told++ < 2)
+        if (claim->verdict != LAB_CLAIM_YES)
+            continue;
+        if (told++ < 2) {
             lab_str_printf(yes, "%s%s.", yes->length ? " " : "", lab_claim_sentence(claim, arena));
+            continue;
+        }
+        lowest = fmin(lowest, claim->effect);
+        highest = fmax(highest, claim->effect);
+        against = row->of_peers ? "their peers" : row->reference;
     }
     if (told > 2)
-        lab_str_printf(yes, " %d more of %d %s differ.", told - 2, count, plural[factor]);
+        lab_str_printf(yes, " %d more of %d %s: %s throughput compared with %s.", told - 2, count,
+                       plural[factor], lab_words_range(lowest, highest, arena), against);
     if (count == 0 || told > 0 || (same < count && !most))
         return;
     lab_str_add(rest, rest->length ? " " : "");
@@ -194,15 +211,13 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                        plural[factor], mean_of ? ", mean of " : "", mean_of ? mean_of : "",
                        lab_words_beyond(bound, reach, "model", arena));
     else if (same > 0)
-        lab_str_printf(rest,
-                       "%s: no difference%s for %d of %d, %d inconclusive, the "
-                       "largest %s.",
+        lab_str_printf(rest, "%s: no difference%s for %d of %d, %d inconclusive, the largest: %s.",
                        lab_words_capital(plural[factor], arena), lab_claim_larger(bound, arena),
-                       same, count, count - same, lab_claim_effect(most, arena));
+                       same, count, count - same, compared_words(most, arena));
     else
         lab_str_printf(rest, "%s: inconclusive, %s%s (%d run%s each).",
                        lab_words_capital(plural[factor], arena),
-                       count > 1 ? "largest difference " : "", lab_claim_effect(most, arena), runs,
+                       count > 1 ? "largest difference: " : "", compared_words(most, arena), runs,
                        runs == 1 ? "" : "s");
 }
 
@@ -341,20 +356,25 @@ static void label_rows(struct row *rows, int count, struct shared all, struct la
     }
 }
 
-/* What marks mean, where a default is marked: what nothing is better than for certain. */
+/* What marks mean: what the table says to use. */
 static const char *mark_words(const struct lab_chart *chart, const char *shared,
                               struct lab_arena *arena) {
-    bool marked = false;
+    bool recommended = false, fallback = false;
     for (int p = 0; p < chart->panel_count; p++)
-        for (int s = 0; s < chart->panels[p].series_count; s++)
-            marked |= lab_str_equal(chart->panels[p].series[s].title, "default");
-    if (!marked)
+        for (int s = 0; s < chart->panels[p].series_count; s++) {
+            recommended |= lab_str_equal(chart->panels[p].series[s].title, "recommended");
+            fallback |= lab_str_equal(chart->panels[p].series[s].title, "default");
+        }
+    if (!recommended && !fallback)
         return shared;
-    return lab_arena_printf(arena,
-                            "Recommended: the best and those as good. Default, where none is "
-                            "better for certain: local NUMA node, lowest device, smallest batch, "
-                            "uncompiled.%s%s",
-                            shared ? " " : "", shared ? shared : "");
+    return lab_arena_printf(
+        arena, "%s%sOthers may be as good: that isn't certain.%s%s",
+        recommended ? "Recommended: what the table says to use, and devices as good for certain. "
+                    : "",
+        fallback ? "Default, where none is better for certain: local NUMA node, lowest device, "
+                   "smallest batch, uncompiled, and devices as good for certain. "
+                 : "",
+        shared ? " " : "", shared ? shared : "");
 }
 
 static const char *shared_words(const struct lab_choices *placements, struct shared all,

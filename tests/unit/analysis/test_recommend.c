@@ -82,6 +82,13 @@ LAB_TEST(no_device_is_best_where_none_differs) {
         if (!any)
             assert_true(strstr(result.charts[0].caption,
                                "Default, where none is better for certain: local NUMA node, "));
+        for (int p = 0; p < 3 && !any; p++) { /* the chart marks what the table accepts */
+            bool others = strstr(figure(&result, p, "best")->text, "GPU 0 (or ");
+            const struct lab_chart_panel *panel = &result.charts[0].panels[p];
+            for (int i = 0; i < panel->series_count; i++)
+                if (lab_str_equal(panel->series[i].title, "default"))
+                    assert_int_equal(panel->series[i].count > 1, others);
+        }
         if (!any) /* then the default is used */
             for (int p = 0; p < 3; p++)
                 assert_string_equal(figure(&result, p, "gpu_ids")->text, "0");
@@ -217,7 +224,8 @@ LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
             if (lab_str_equal(panel->series[s].title, "recommended"))
                 assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
     }
-    assert_string_equal(chart->caption, "All placements: GPU 0, NUMA node 0.");
+    assert_contains(chart->caption, "Recommended: what the table says to use, ");
+    assert_contains(chart->caption, " All placements: GPU 0, NUMA node 0.");
     given_end(&given);
 }
 
@@ -431,8 +439,10 @@ LAB_TEST(one_run_a_point_gives_values_and_no_verdict) {
     assert_true(result.claims[0].effect < -.15);
     for (int i = 0; i < result.claim_count; i++)
         assert_int_equal(result.claims[i].verdict, LAB_CLAIM_INCONCLUSIVE);
-    assert_says(result.answer, "NUMA nodes: inconclusive, -");
-    assert_says(result.answer, "Devices: inconclusive, largest difference ");
+    assert_says(result.answer,
+                "NUMA nodes: inconclusive, remote NUMA nodes compared with the local ");
+    assert_says(result.answer, "Devices: inconclusive, largest difference: GPU ");
+    assert_says(result.answer, " compared with its peers: ");
     given_end(&given);
 }
 
