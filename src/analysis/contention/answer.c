@@ -201,8 +201,9 @@ const struct contention_resource *contention_pcie_fall(const struct contention_p
                : NULL;
 }
 
-/* "PCIe bandwidth of GPUs 0+1, which share a bridge, is 47.1% lower than alone. GPU 2: unchanged."
- * Where no GPU has its own bridge, with " (mean of 4 GPUs: 44.4% lower, 95% CI [43.1, 45.7]%)". */
+/* "PCIe bandwidth of GPUs 0+1, which share a bridge, is 47.1% lower than alone. PCIe bandwidth of
+ * GPU 2: unchanged." Where no GPU has its own bridge, with " (mean of 4 GPUs: 44.4% lower, 95% CI
+ * [43.1, 45.7]%)". */
 static const char *pcie_words(const struct contention *made,
                               const struct contention_resource *pcie) {
     struct contention_bridges bridges = contention_bridges_find(made, pcie);
@@ -217,7 +218,8 @@ static const char *pcie_words(const struct contention *made,
     const char *own = bridges.own_most < 100 * LAB_CLAIM_NEGLIGIBLE
                           ? "unchanged"
                           : lab_arena_printf(made->arena, "at most %.1f%% lower", bridges.own_most);
-    return lab_arena_printf(made->arena, "%s. %s: %s.", shared, bridges.own, own);
+    return lab_arena_printf(made->arena, "%s. %s of %s: %s.", shared, pcie->title, bridges.own,
+                            own);
 }
 
 static void add_cause(const struct contention *made, const struct contention_phase *phase,

@@ -102,14 +102,17 @@ static const char *check_words(const struct contention *made, const struct lab_p
     struct lab_claim claim = device->claim;
     const char *range = lab_arena_printf(made->arena, "%.1f to %.1f GB/s", 1e-9 * low, 1e-9 * high);
     bool steady = high < STEADY * low;
+    claim.reference = "its peers"; /* no mean of kernels: the copies are the probe's */
     claim.subject = lab_arena_printf(made->arena,
                                      steady ? "Check PCIe width and generation of %s"
                                             : "Find what else copies over the PCIe "
                                               "path of %s",
                                      device->title);
-    return lab_arena_printf(made->arena, "%s. %s: %s", lab_claim_sentence(&claim, made->arena),
-                            steady ? "Every run is slow" : "Runs differ, a narrow link's don't",
-                            range);
+    return lab_arena_printf(
+        made->arena,
+        steady ? "%s. Every run is slow: %.0s%s"
+               : "%s. %s varies between runs (%s); a narrow link would be slow in all",
+        lab_claim_sentence(&claim, made->arena), device->title, range);
 }
 
 struct contention_slow contention_slow_find(const struct contention *made) {
@@ -119,8 +122,8 @@ struct contention_slow contention_slow_find(const struct contention *made) {
         return slow;
     struct lab_study_table alone = baseline_of(made);
     struct lab_peers times = lab_peers_make(made->study, made->arena),
-                     copies = lab_peers_make_of(&alone, "PCIe bandwidth", copies_of, &number,
-                                                made->arena);
+                     copies = lab_peers_make_of(&alone, "PCIe bandwidth of test copies", copies_of,
+                                                &number, made->arena);
     double least = -LAB_CLAIM_WORTH;
     for (int d = 0; d < times.device_count; d++) {
         const struct lab_claim *claim = &times.devices[d].claim;

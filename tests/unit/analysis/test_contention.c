@@ -377,7 +377,7 @@ LAB_TEST(gpus_that_share_a_bridge_are_named) {
     given.table.machine = &machine;
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     assert_says(result.answer, "PCIe bandwidth of GPUs 0+1, which share a bridge, is 4");
-    assert_says(result.answer, "% lower than alone. GPUs 2 and 3: unchanged. ");
+    assert_says(result.answer, "% lower than alone. PCIe bandwidth of GPUs 2 and 3: unchanged. ");
     assert_null(strstr(result.answer, "mean of 4 GPUs")); /* it is true of neither */
     given.table.machine = NULL;
     result = when_asked(&given, "contention", NULL);
@@ -419,7 +419,7 @@ LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
     const struct lab_claim *alone = find_claim(&result, "contention.alone", "GPU 1 alone");
     assert_true(alone && alone->low < -0.2 && -0.2 < alone->high);
     assert_says(result.answer, " GPU 1 alone: 20");
-    assert_says(result.answer, "% lower PCIe bandwidth than its peers (95% CI [");
+    assert_says(result.answer, "% lower PCIe bandwidth of test copies than its peers (95% CI [");
     assert_null(find_claim(&result, "contention.alone", "GPU 5")); /* its copies are as fast */
     assert_says(result.others[0], "Check PCIe width and generation of GPU 1: 20");
     assert_says(result.others[0], "]%, 5 runs each). Every run is slow: ");
