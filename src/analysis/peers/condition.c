@@ -40,7 +40,8 @@ static double link_of(const struct lab_machine *machine, int gpu) {
 
 enum { POWER_LIMIT, GENERATION, WIDTH, SAMPLED };
 
-static void add_samples(const struct lab_study_run *run, struct sum *sums, struct sum *errors) {
+static void add_samples(const struct lab_study_run *run, struct sum *sums, struct sum *errors,
+                        struct sum *power) {
     static const enum lab_metric_id gauges[SAMPLED] = {
         LAB_METRIC_POWER_LIMIT, LAB_METRIC_PCIE_GENERATION, LAB_METRIC_PCIE_WIDTH};
     const struct lab_track *track =
@@ -48,6 +49,7 @@ static void add_samples(const struct lab_study_run *run, struct sum *sums, struc
     if (!track)
         return;
     int64_t from_ns = run->run->start_ns, until_ns = run->run->end_ns;
+    add(power, lab_track_between(track, LAB_METRIC_POWER, from_ns, until_ns).mean);
     for (int i = 0; i < SAMPLED; i++)
         add(&sums[i], lab_track_between(track, gauges[i], from_ns, until_ns).mean);
     add(errors, lab_track_growth(track, LAB_METRIC_ECC_CORRECTED, from_ns, until_ns));
@@ -55,8 +57,8 @@ static void add_samples(const struct lab_study_run *run, struct sum *sums, struc
 }
 
 struct lab_condition lab_condition_of(const struct lab_study_table *study, const char *device) {
-    struct sum clock = {0}, heat = {0}, power = {0}, throttled = {0}, xids = {0}, errors = {0},
-               sampled[SAMPLED] = {0};
+    struct sum clock = {0}, heat = {0}, power = {0}, drawn = {0}, throttled = {0}, xids = {0},
+               errors = {0}, sampled[SAMPLED] = {0};
     struct lab_condition found = {.numa_node = NAN, .link_gb_s = NAN};
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
@@ -69,14 +71,14 @@ struct lab_condition lab_condition_of(const struct lab_study_table *study, const
         for (int k = 0; k < result->throttled_s.count; k++)
             add(&throttled, result->throttled_s.items[k].seconds);
         add(&xids, result->xids.count);
-        add_samples(run, sampled, &errors);
+        add_samples(run, sampled, &errors, &drawn);
         found.runs++;
         found.numa_node = run->ranks[0].device_node >= 0 ? run->ranks[0].device_node : (double)NAN;
         found.link_gb_s = link_of(study->machine, run->ranks[0].gpu);
     }
     found.sm_clock_mhz = mean(&clock);
     found.temperature_c = mean(&heat);
-    found.power_w = mean(&power);
+    found.power_w = mean(power.count ? &power : &drawn); /* never mixed */
     found.power_limit_w = mean(&sampled[POWER_LIMIT]);
     found.pcie_generation = mean(&sampled[GENERATION]);
     found.pcie_width = mean(&sampled[WIDTH]);
