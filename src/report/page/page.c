@@ -200,7 +200,7 @@ static void add_open(const struct lab_page *page, struct lab_str *text) {
         lab_str_add(text, " The main answer isn't among them.");
 }
 
-const char *page_limits(const struct page_build *build) {
+const char *page_limits(const struct page_build *build, const char *where) {
     const struct lab_page *page = build->page;
     struct lab_arena *arena = lab_doc_arena(build->doc);
     LAB_AUTO(str, text);
@@ -222,7 +222,7 @@ const char *page_limits(const struct page_build *build) {
     if (pairs.length)
         lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
     if (build->digest)
-        page_add_warnings(page, build->digest, &rest, arena);
+        page_add_warnings(page, build->digest, where, &rest, arena);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", marked(build, &rest));
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
@@ -453,7 +453,7 @@ static void add_opening(const struct page_build *build) {
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
     add_columns(build);
     lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
-    const char *limits = page_limits(build);
+    const char *limits = page_limits(build, "below");
     const char *terms = page_terms(build, limits);
     if (limits)
         lab_doc_marked(doc, LAB_DOC_LIMIT, "%s", limits);

@@ -102,9 +102,10 @@ bool page_is_shown(const struct lab_page *page, const struct study_note *note);
 /* "68 of 110 runs: other processes took up to 64.3% of …". */
 const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
                          const struct study_note *note, struct lab_arena *arena);
-/* How many of the runs that ended have any, and the most frequent ones. */
+/* How many of the runs that ended have any, and the most frequent ones; the others are "below", or
+ * where else. */
 void page_add_warnings(const struct lab_page *page, const struct study_digest *digest,
-                       struct lab_str *text, struct lab_arena *arena);
+                       const char *where, struct lab_str *text, struct lab_arena *arena);
 
 /* --- parts of the document --- */
 
@@ -134,8 +135,8 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
 void page_add_small_table(const struct page_build *build, const struct lab_page_analysis *analysis);
 #define PAGE_INCONCLUSIVE "inconclusive" /* the id of the section that lists them */
 /* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: …. Warning: …", marked. NULL
- * = none of these. */
-const char *page_limits(const struct page_build *build);
+ * = none of these. `where`: of page_add_warnings. */
+const char *page_limits(const struct page_build *build, const char *where);
 
 struct page_open {                 /* comparisons, and estimates where one is inconclusive */
     int compared, open;            /* inconclusive ones are open */

@@ -63,7 +63,7 @@ static int count_warned(const struct study_digest *digest, const struct lab_page
 }
 
 void page_add_warnings(const struct lab_page *page, const struct study_digest *digest,
-                       struct lab_str *text, struct lab_arena *arena) {
+                       const char *where, struct lab_str *text, struct lab_arena *arena) {
     int ended = digest->state_counts[LAB_RUN_DONE] + digest->state_counts[LAB_RUN_FAILED];
     int shown = 0, warned = count_warned(digest, page, arena);
     if (warned == 0)
@@ -80,8 +80,8 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
         lab_str_printf(text, "%s. ", line);
     }
     if (shown > WARNINGS_NAMED)
-        lab_str_printf(text, "%d more kind%s below. ", shown - WARNINGS_NAMED,
-                       study_plural(shown - WARNINGS_NAMED));
+        lab_str_printf(text, "%d more kind%s %s. ", shown - WARNINGS_NAMED,
+                       study_plural(shown - WARNINGS_NAMED), where);
     text->text[--text->length] = '\0';
 }
 

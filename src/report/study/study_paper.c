@@ -13,7 +13,7 @@
 #define DIGITS      4  /* of a rate: one more than is sure, so that intervals show */
 #define FARTHEST    10 /* ends of an interval over runs, of which one is so many times the other */
 #define NAMES_SHOWN 3  /* runs named for one note */
-#define NOTES_SHOWN 4  /* of a kind */
+#define NOTES_SHOWN 12 /* of a kind */
 #define ROWS_SHOWN  40
 
 static void begin(struct lab_doc *doc, const struct study_digest *digest, const char *title) {

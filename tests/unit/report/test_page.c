@@ -137,6 +137,21 @@ LAB_TEST(warnings_are_on_the_first_screen) {
     }
 }
 
+/* Given more warnings than are named, then the others are where the text says, all of them. */
+LAB_TEST(other_warnings_are_where_it_is_said) {
+    struct given *g = *state;
+    for (int i = 0; i < 8; i++)
+        fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 2 + i, "vit32x2x128"), 1000,
+                     lab_arena_printf(&g->study.arena, "\"trouble %c\"", 'a' + i), "");
+    write_page(g, "markdown");
+    assert_contains(g->text.text, " more kinds below.");
+    for (int i = 0; i < 8; i++)
+        assert_contains(g->text.text, lab_arena_printf(&g->study.arena, "- trouble %c", 'a' + i));
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text);
+    assert_contains(g->text.text, " more kinds in report.md.");
+}
+
 /* Given no valid run, then no analysis answers, and no chart is on the first screen. */
 LAB_TEST(invalid_runs_answer_nothing) {
     struct given *g = *state;
