@@ -42,9 +42,32 @@ static const char *gain(const struct lab_claim *claim, struct lab_arena *arena) 
 
 /* --- what claims advise --- */
 
+/* Of a device that is slower than its peers. */
+static bool is_check(const struct lab_claim *claim) {
+    return lab_str_starts(claim->kind, "peers.");
+}
+
+/* " (GPU 7 is slower than its peers)" of devices that the line uses; "" = none. */
+static const char *slow_words(const struct lab_advice *advice, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0;
+    for (int i = 0; i < advice->line_count; i++)
+        for (int c = 0; c < advice->choice_count; c++)
+            if (is_check(&advice->choices[c]) &&
+                lab_str_equal(advice->choices[c].subject, advice->lines[i].device) &&
+                lab_list_find_text(names, count, advice->lines[i].device) < 0)
+                LAB_ADD(names, count, arena) = advice->lines[i].device;
+    if (count == 0)
+        return "";
+    return lab_arena_printf(arena, " (%s %s peers)", lab_words_devices(names, count, arena),
+                            count == 1 ? "is slower than its" : "are slower than their");
+}
+
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
-    const char *all = "Bind one process per GPU", *one = NULL;
+    const char *all = lab_arena_printf(making->arena, "Bind one process per GPU%s",
+                                       slow_words(advice, making->arena)),
+               *one = NULL;
     if (advice->line_count > 0)
         one = lab_arena_printf(making->arena,
                                "Bind a single process (gain over %s by model; unbound: not tested)",
@@ -102,11 +125,6 @@ static void add_bound(struct making *making, const struct lab_advice *advice) {
                                  "Binding %s: %s throughput compared with %s, by model; "
                                  "unbound: not tested",
                                  who, lab_words_range(least, most, arena), first->gain.reference)});
-}
-
-/* Of a device that is slower than its peers. */
-static bool is_check(const struct lab_claim *claim) {
-    return lab_str_starts(claim->kind, "peers.");
 }
 
 /* The best of its kind: of four batch sizes that pay off, one is chosen. */
@@ -192,6 +210,7 @@ static const char *compile_words(const struct making *making, const char **ret_g
 }
 
 #define EXCEPTIONS_NAMED 4
+#define MODELS_NAMED     2 /* in a line of a terminal */
 
 /* Of `advised` on a model; NULL = it is none. */
 static const char *exception_model(const struct lab_claim *claim, const char *advised) {
@@ -199,7 +218,7 @@ static const char *exception_model(const struct lab_claim *claim, const char *ad
     return model && lab_str_equal(claim->reference, advised) ? model + 2 : NULL;
 }
 
-/* " except for vit32x6x512", " except for 2 models"; "" = it is best for all. A line in a terminal
+/* " except for vit32x6x512", " except for 3 models"; "" = it is best for all. A line in a terminal
  * ends before the exceptions themselves. */
 static const char *except_words(const struct making *making, const char *advised) {
     const char **models = NULL;
@@ -212,9 +231,14 @@ static const char *except_words(const struct making *making, const char *advised
                 LAB_ADD(models, count, making->arena) = model;
         }
     }
-    return count == 0   ? ""
-           : count == 1 ? lab_arena_printf(making->arena, " except for %s", models[0])
-                        : lab_arena_printf(making->arena, " except for %d models", count);
+    int named = count;
+    LAB_ADD(models, named, making->arena) = NULL;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, models, "and");
+    return count == 0 ? ""
+           : count <= MODELS_NAMED
+               ? lab_arena_printf(making->arena, " except for %s", list.text)
+               : lab_arena_printf(making->arena, " except for %d models", count);
 }
 
 /* ". Exceptions (gain over batch 16): batch 32 for vit32x6x512 (+5.5%)": models for which another
@@ -565,6 +589,17 @@ static void add_show(struct making *making) {
                              .command = lab_arena_strdup(making->arena, line.text)});
 }
 
+/* A slow device that is to be looked at comes first where the terminal's next step is that. */
+static void put_first(struct page_actions *actions) {
+    const struct page_action *next = page_actions_next(actions);
+    if (!next || !next->check)
+        return;
+    struct page_action first = *next;
+    memmove(actions->items + 1, actions->items,
+            (size_t)(next - actions->items) * sizeof *actions->items);
+    actions->items[0] = first;
+}
+
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena) {
@@ -597,6 +632,7 @@ struct page_actions page_actions_make(const struct lab_page *page,
         add_bound(&making, page->advice);
     if (digest && making.made.count == 0)
         add_show(&making);
+    put_first(&making.made);
     return making.made;
 }
 

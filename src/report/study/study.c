@@ -239,17 +239,21 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_line(doc, "", "%s", next.text);
 }
 
-/* What a next step without a line to paste leaves to be run; NULL = nothing. */
+/* What a next step without a line to paste leaves to be run, or one that binds some devices alone;
+ * NULL = nothing. */
 static const struct page_action *find_then(const struct page_actions *actions) {
-    for (int i = 0; i < actions->count; i++)
+    const struct page_action *next = page_actions_next(actions);
+    bool follows = next && (!next->command || next->kind == PAGE_BIND);
+    for (int i = 0; i < actions->count && follows; i++)
         if (actions->items[i].kind == PAGE_PASTE && actions->items[i].command)
             return &actions->items[i];
     return NULL;
 }
 
-static void add_then(struct lab_doc *doc, const struct page_actions *actions) {
-    const struct page_action *then = find_then(actions);
-    if (!then)
+static void add_then(struct lab_doc *doc, const struct end *end) {
+    const struct page_action *next = page_actions_next(&end->actions),
+                             *then = find_then(&end->actions);
+    if (end->digest.study->running || !next || next->kind == PAGE_RESUME || !then)
         return;
     lab_doc_line_whole(doc, "Then", "%s", then->command);
     if (then->text)
@@ -275,11 +279,9 @@ static int next_lines(const struct end *end) {
         return 2;
     if (next->kind == PAGE_RESUME)
         return 1 + (next->command ? whole_lines(end, next->command) : 1);
-    if (next->command)
-        return whole_lines(end, next->command) +
-               (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0);
     then = find_then(&end->actions);
-    return next_text_lines(end, next->text) +
+    return (next->command ? whole_lines(end, next->command) : 0) +
+           (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0) +
            (then ? whole_lines(end, then->command) + next_text_lines(end, then->text) : 0);
 }
 
@@ -326,9 +328,9 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
             lab_doc_line(doc, "", "%s.", next->text);
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);
-        add_then(doc, &end->actions);
     }
     add_also(doc, end);
+    add_then(doc, end);
 }
 
 static void add_place(struct lab_doc *doc, const struct end *end) {

@@ -431,6 +431,49 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
     }
 }
 
+/* Given a launch line with a GPU that is slow, then it says so; what is left to run for other GPUs
+ * comes after it in the terminal, too. */
+LAB_TEST(a_launch_line_names_slow_devices) {
+    struct given *g = *state;
+    struct lab_claim slow = lab_claim_named(g->claims[0], "peers.device", g->lines[0].device,
+                                            "its peers", "throughput");
+    slow.effect = -0.057;
+    g->advice.choices = &slow;
+    g->advice.choice_count = 1;
+    g->study.study.command = "";
+    struct lab_analysis_result other = {
+        .answer = "GPU 9 is open.", .command = "gpulab run it", .action = "Decide on GPU 9"};
+    g->analyses[2] = (struct lab_page_analysis){.name = "peers", .result = &other};
+    g->page.analysis_count = 3;
+    const char *bind =
+        lab_arena_printf(&g->study.arena, "Bind one process per GPU (%s is slower than its peers)",
+                         g->lines[0].device);
+    write_page(g, "markdown");
+    assert_contains(g->text.text, bind);
+    write_end(g);
+    assert_contains(g->text.text, bind);
+    assert_contains(g->text.text, "Then      gpulab run it\n            Decide on GPU 9.\n");
+}
+
+/* Given a slow device without a line to paste, then it is the first on the page as in the terminal.
+ */
+LAB_TEST(a_slow_device_is_the_first_step_everywhere) {
+    struct given *g = *state;
+    struct lab_claim slow =
+        lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
+    slow.effect = -0.057;
+    slow.simulated = true;
+    g->advice = (struct lab_advice){.choices = &slow, .choice_count = 1};
+    g->result.action = "Run both at once";
+    g->study.study.command = "";
+    write_page(g, "markdown");
+    const char *check = strstr(g->text.text, "\nCheck clocks"),
+               *action = strstr(g->text.text, "\nRun both at once");
+    assert_true(check && action && check < action);
+    write_end(g);
+    assert_contains(g->text.text, "Next      Check clocks");
+}
+
 /* Given that no metric was read, then the logs are read before a machine is quieted for a run that
  * would read none, either. */
 LAB_TEST(logs_are_read_before_another_run) {
@@ -498,11 +541,12 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     g->result.command = "numactl --cpunodebind=0 PROGRAM";
     write_page(g, "markdown");
     assert_contains(g->text.text,
-                    "Keep batch 16 except for 2 models: no other batch size gains 1% or more on "
-                    "average, over 30 configurations without GPUs 0+1. Exceptions (gain over");
+                    "Keep batch 16 except for vit32x6x512 and vit16x8x768: no other batch size "
+                    "gains 1% or more on average, over 30 configurations without GPUs 0+1. "
+                    "Exceptions (gain over");
     write_end(g);
-    assert_contains(g->text.text, "Also      Keep batch 16 except for 2 models: no other batch "
-                                  "size gains 1% or more on average.\n");
+    assert_contains(g->text.text, "Also      Keep batch 16 except for vit32x6x512 and "
+                                  "vit16x8x768.\n");
 }
 
 /* Given a batch that is best on the mean, then models with a better one are named, with what they
