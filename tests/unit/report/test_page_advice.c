@@ -345,6 +345,16 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
         assert_contains(g->text.text, cases[i].headline);
         assert_contains(g->text.text, "  Devices are slices of one CPU: ");
     }
+    g->result.answer = "Both at once: all inconclusive (x)."; /* whatever its first word */
+    for (int i = 0; i < g->result.claim_count; i++)
+        g->claims[i].verdict = LAB_CLAIM_INCONCLUSIVE;
+    g->claims[0].n = 4;
+    g->result.untested = NULL;
+    fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 0, "vit32x2x128"), 1000,
+                 "\"other processes took 85.1% of it\"", "");
+    lab_str_clear(&g->text);
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "**No answer: 4 runs per point on a busy machine.**\n");
     g->page.simulated = true;
     write_end(g);
     assert_null(strstr(g->text.text, "busy machine"));
