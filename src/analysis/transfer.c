@@ -131,7 +131,11 @@ static void add_copies(const struct adding *to, const struct lab_transfer_copies
     const struct lab_transfer_path *first = &copies->paths[0], *remote = find_remote(copies);
     struct figures figures = {first->points, effect_of(&first->bandwidth),
                               effect_of(&first->latency), remote ? remote->change : lab_claim_none};
-    struct lab_analysis_part *part = add_part(to, look, &figures);
+    struct look named = *look; /* with what the change is from and to */
+    if (remote)
+        named.name =
+            lab_arena_printf(to->arena, "%s: %s vs %s", look->name, remote->title, first->title);
+    struct lab_analysis_part *part = add_part(to, &named, &figures);
     struct lab_rows sizes = LAB_ROWS(size_fields, copies->sizes, copies->size_count),
                     paths = LAB_ROWS(path_fields, copies->paths, copies->path_count);
     struct lab_rows changes = paths; /* what a node costs comes first */

@@ -69,6 +69,8 @@ LAB_TEST(a_path_has_its_bandwidth_and_latency) {
     const struct lab_claim *remote = claim_of(&result, "transfer.node", "GPU 0, NUMA node 1");
     assert_int_equal(remote->verdict, LAB_CLAIM_YES);
     assert_near(remote->effect, -REMOTE, 0.01);
+    assert_string_equal(result.parts[0].name,
+                        "Copies to the device: GPU 0, NUMA node 1 vs GPU 0, NUMA node 0");
     assert_says(result.parts[0].answer,
                 "GPU 0, NUMA node 0, host to device: copy bandwidth 25.0 GB/s (95% CI");
     assert_says(result.answer,
