@@ -48,9 +48,16 @@ static bool has_groups(const struct lab_summary *s) {
     return severe_share(s) > OUTLIER_SHARE_MOST && severe(s) >= GROUP_LEAST;
 }
 
+static double above_median(const struct lab_summary *s) {
+    return s->outliers.high_severe > 0 ? s->max / s->median : 1;
+}
+
+static double below_median(const struct lab_summary *s) {
+    return s->outliers.low_severe > 0 ? s->min / s->median : 1;
+}
+
 static bool has_outliers(const struct lab_summary *s) {
-    double above = s->outliers.high_severe > 0 ? s->max / s->median : 1,
-           below = s->outliers.low_severe > 0 ? s->min / s->median : 1,
+    double above = above_median(s), below = below_median(s),
            least = has_groups(s) ? GROUP_DISTANCE : OUTLIER_DISTANCE;
     /* of iterations as short as the clock's steps, any are outliers */
     return severe_share(s) >= OUTLIER_SHARE && (above > least || below < 1 / least) &&
@@ -91,7 +98,8 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
     /* times, since intervals are fewer than iterations */
     lab_str_printf(out, LAB_WARNS_OUTLIERS ": %zu of %zu measured times (%.1f%%), ", count, s->n,
                    100 * severe_share(s));
-    if (s->outliers.high_severe > 0)
+    /* the one that is farther from it: that one made it a warning */
+    if (above_median(s) * below_median(s) >= 1)
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);

@@ -66,6 +66,15 @@ LAB_TEST(outliers) {
     assert_explained(m, LAB_WARN_OUTLIERS,
                      "severe outliers: 2 of 120 measured times (1.7%), the shortest 0.50 × the "
                      "median: something else ran; try again on a quiet machine");
+    m.latency.outliers.high_severe = 1; /* on both sides: the farther one is named */
+    m.latency.max = 0.0114;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "severe outliers: 3 of 120 measured times (2.5%), the shortest 0.50 × the "
+                     "median: something else ran; try again on a quiet machine");
+    m.latency.max = 0.03;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "severe outliers: 3 of 120 measured times (2.5%), the longest 3.0 × the "
+                     "median: something else ran; try again on a quiet machine");
 }
 
 LAB_TEST(too_many_to_be_outliers) {
