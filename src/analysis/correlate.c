@@ -235,12 +235,12 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                 arena, "Iteration %s on %s and the %s: inconclusive (ρ = %s within runs).",
                 first.figure, first.device, first.title, lab_claim_short(&first.rho, arena));
         return lab_arena_printf(
-            arena, "Iteration %s on %s correlates with the %s (ρ = %s, 95%% CI).%s", first.figure,
-            first.device, first.title, lab_claim_short(&first.rho, arena),
-            made->figures.found > 1
-                ? lab_arena_printf(arena, " %d of %d tested are possible causes.",
-                                   made->figures.found, made->possible)
-                : "");
+            arena,
+            "Iteration %s on %s correlates with the %s (ρ = %s, 95%% CI, %d runs, %.0f independent "
+            "windows). %d of %d tested %s.",
+            first.figure, first.device, first.title, lab_claim_short(&first.rho, arena),
+            first.rho.n, first.effective, made->figures.found, made->possible,
+            made->figures.found > 1 ? "are possible causes" : "is a possible cause");
     }
     if (none->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena,

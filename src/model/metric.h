@@ -98,10 +98,13 @@ enum lab_metric_kind {
     /* NUMA nodes; [n] = the kernel's number of a node */                                          \
     X(NODE_TOTAL, "node_memory_total", "B", GAUGE, 1024, "Memory of NUMA node [n]")                \
     X(NODE_FREE, "node_memory_free", "B", GAUGE, 1024, "Free memory of NUMA node [n]")             \
-    X(NODE_HIT, "node_hit", "", COUNTER, 1, "Pages taken where they were wanted [n]")              \
-    X(NODE_MISS, "node_miss", "", COUNTER, 1, "Pages taken here though wanted elsewhere [n]")      \
-    X(NODE_FOREIGN, "node_foreign", "", COUNTER, 1, "Pages wanted here but taken elsewhere [n]")   \
-    X(NODE_OTHER, "node_other", "", COUNTER, 1, "Pages for remote processes [n]")                  \
+    X(NODE_HIT, "node_hit", "", COUNTER, 1, "Local page allocations (numa_hit) [n]")               \
+    X(NODE_MISS, "node_miss", "", COUNTER, 1,                                                      \
+      "Page allocations for other NUMA nodes (numa_miss) [n]")                                     \
+    X(NODE_FOREIGN, "node_foreign", "", COUNTER, 1,                                                \
+      "Page allocations gone to other NUMA nodes (numa_foreign) [n]")                              \
+    X(NODE_OTHER, "node_other", "", COUNTER, 1,                                                    \
+      "Page allocations of remote processes (other_node) [n]")                                     \
     X(NODE_UTILIZATION, "node_utilization", "%", GAUGE, 0.01, "CPU utilisation of NUMA node [n]")
 
 enum lab_metric_id {

@@ -96,6 +96,9 @@ LAB_TEST(test_the_noisy_neighbour_is_named_first) {
     if (!lab_str_starts(result.answer,
                         "Iteration time on GPU 1 correlates with the utilisation of CPU 3 (ρ = 0."))
         fail_msg("%s", result.answer);
+    assert_contains(result.answer, "], 95% CI, 2 runs, ");
+    assert_contains(result.answer, " independent windows). 1 of ");
+    assert_contains(result.answer, " tested is a possible cause.");
     assert_string_equal(cell_of(&result, "findings", 0, "resource")->text, "core_utilization:3");
     assert_string_equal(cell_of(&result, "findings", 0, "device")->text, "GPU 1");
     assert_true(cell_of(&result, "findings", 0, "spearman")->low > 0.4);
