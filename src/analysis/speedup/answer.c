@@ -221,28 +221,40 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
 /* Below it "0.0964× as fast" is read wrongly. */
 #define TIMES_LEAST 0.5
 
-/* "are 1.998× [1.995, 2.001] as fast as one"; far below one "have 90.4% [90.3, 90.4] lower
- * throughput than one". */
+/* "are 1.998× [1.995, 2.001] as fast as one"; far below one "have 0.0964× [0.0962, 0.0966] the
+ * throughput of one". */
 static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                                struct lab_arena *arena) {
-    const struct lab_claim *claim = &pool->claim;
-    if (lab_gangs_count(gangs, "independent") > 0)
-        return lab_arena_printf(arena, "have %s the throughput of one", pool->times);
-    if (1 + claim->effect >= TIMES_LEAST)
-        return lab_arena_printf(arena, "are %s as fast as one", pool->times);
-    int places = 100 * (claim->high - claim->low) < 0.1 ? 2 : 1; /* its ends would be the same */
-    const char *interval = isnan(claim->low)
-                               ? ""
-                               : lab_arena_printf(arena, " [%.*f, %.*f]", places,
-                                                  -100 * claim->high, places, -100 * claim->low);
-    return lab_arena_printf(arena, "have %.*f%%%s lower throughput than one", places,
-                            -100 * claim->effect, interval);
+    bool share = lab_gangs_count(gangs, "independent") > 0 || 1 + pool->claim.effect < TIMES_LEAST;
+    return lab_arena_printf(
+        arena, share ? "have %s the throughput of one" : "are %s as fast as one", pool->times);
+}
+
+/* Why one whose interval lies on one side of 1 isn't certain. */
+static const char *corrected_words(const struct lab_claim *claim) {
+    return lab_claim_is_corrected(claim) ? ", corrected for all comparisons" : "";
 }
 
 /* "5 runs each", "1 to 2 runs each" */
 static const char *runs_words(int fewest, int most, struct lab_arena *arena) {
     return most > fewest ? lab_arena_printf(arena, "%d to %d runs each", fewest, most)
                          : lab_arena_printf(arena, "%d run%s each", fewest, fewest == 1 ? "" : "s");
+}
+
+/* More than n times as fast on n devices isn't their doing alone: said beside the gain. */
+static const char *doubt_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                               struct lab_arena *arena) {
+    int above = 0;
+    for (int i = 0; i < gangs->count; i++)
+        above +=
+            gangs->items[i].devices == pool->devices && lab_gang_is_above_ideal(&gangs->items[i]);
+    if (above == 0)
+        return "";
+    return lab_arena_printf(
+        arena, "; above the ideal %d×%s%s", pool->devices,
+        pool->cells > 1 ? lab_arena_printf(arena, " at %d point%s", above, above == 1 ? "" : "s")
+                        : "",
+        gangs->study->simulated ? "" : ": other processes may have slowed the runs on one device");
 }
 
 /* "2 GPUs are 1.998× [1.995, 2.001] as fast as one, mean of 18 points (95% CI, 5 runs each)." */
@@ -256,9 +268,13 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
     const char *runs = claim->n > 1 && claim->n < pool->runs
                            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
                            : runs_words(claim->n, pool->runs, arena);
-    return lab_arena_printf(arena, "%s%s %s, %s (%s%s)%s%s.", open ? "Inconclusive: " : "", who,
+    return lab_arena_printf(arena, "%s%s %s, %s (%s%s%s)%s%s.", open ? "Inconclusive: " : "", who,
                             ratio_words(gangs, pool, arena), pool->over,
-                            isnan(claim->low) ? "" : "95% CI, ", runs, *next ? "; " : "", next);
+                            isnan(claim->low) ? "" : "95% CI, ", runs, corrected_words(claim),
+                            open && *next ? "; "
+                            : open        ? ""
+                                          : doubt_words(gangs, pool, arena),
+                            next);
 }
 
 struct runs { /* of a point */
@@ -306,7 +322,8 @@ static bool add_points(const struct lab_gangs *gangs, const struct lab_gang_pool
     basis = lab_arena_printf(arena, "as fast as one (95%% CI, %s)",
                              runs_words(runs.fewest, runs.most, arena));
     if (pays)
-        lab_str_printf(text, "%d %ss pay off for %s %s.", pool->devices, gangs->unit, pays, basis);
+        lab_str_printf(text, "%d %ss pay off for %s %s%s.", pool->devices, gangs->unit, pays, basis,
+                       doubt_words(gangs, pool, arena));
     if (stays)
         lab_str_printf(text, "%sStay on one %s for %s%s%s.", pays ? " " : "", gangs->unit, stays,
                        pays ? "" : " ", pays ? "" : basis);
@@ -323,7 +340,8 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
     const char *who = lab_arena_printf(arena, "%d %ss", pool->devices, gangs->unit);
     bool open = pool->claim.verdict == LAB_CLAIM_INCONCLUSIVE && pool->cells > 1;
     if (open && text->length == 0 && add_points(gangs, pool, text, arena))
-        lab_str_printf(text, " Mean of %d points: inconclusive, %s.", pool->cells, pool->times);
+        lab_str_printf(text, " Mean of %d points: inconclusive, %s%s.", pool->cells, pool->times,
+                       corrected_words(&pool->claim));
     else
         lab_str_add(text, speed_words(gangs, pool, who, arena));
 }

@@ -229,6 +229,10 @@ static void judge(struct lab_gangs *gangs, struct lab_arena *arena) {
     lab_claim_adjust(rivals, rival_count);
 }
 
+bool lab_gang_is_above_ideal(const struct lab_gang *gang) {
+    return gang->efficiency.interval.low > 1;
+}
+
 static void describe_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
     bool shared = lab_gangs_share_note(gangs->study, arena) != NULL;
     for (int i = 0; i < gangs->count; i++) {
@@ -238,6 +242,9 @@ static void describe_cells(struct lab_gangs *gangs, struct lab_arena *arena) {
         gang->times = lab_speedup_times(gang->speedup.value, gang->speedup.interval.low,
                                         gang->speedup.interval.high, arena);
         gang->grade = grade_of(gang, shared);
+        gang->graded = lab_gang_is_above_ideal(gang)
+                           ? lab_arena_printf(arena, "%s, above %d×", gang->grade, gang->devices)
+                           : gang->grade;
         gang->which = has_rival(gangs, gang) ? gang->gpus : NULL;
         gang->series = gang->which ? gang->names
                                    : lab_arena_printf(arena, "%d %ss", gang->devices, gangs->unit);

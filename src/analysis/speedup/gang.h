@@ -38,6 +38,7 @@ struct lab_gang {
     struct lab_effect speedup, efficiency; /* as the claim has it */
     const char *times;                     /* "0.74× [0.72, 0.76]" */
     double communication;                  /* share of an iteration's time; NaN = unknown */
+    const char *graded;                    /* "beneficial, above 2×": with what it leaves open */
     const char *grade;                     /* "beneficial", "faster", "marginal", "stay single",
                                "inconclusive", "independent", "not tested"; or no answer */
     struct lab_claim claim;                /* "<analysis>.cell" */
@@ -108,6 +109,8 @@ void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena)
 /* "0.741× [0.720, 0.762]", "0.74×" of one run each. */
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena);
 int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
+/* Whether n devices are more than n times as fast, by more than the interval. */
+bool lab_gang_is_above_ideal(const struct lab_gang *gang);
 /* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
 const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);

@@ -26,7 +26,8 @@ static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, efficiency, "efficiency", "Efficiency", LAB_UNIT_SHARE),
     LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce", LAB_UNIT_SHARE),
     LAB_FIELD(struct lab_gang, claim, "change", NULL, LAB_UNIT_CHANGE),
-    LAB_FIELD(struct lab_gang, grade, "grade", "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
+    LAB_FIELD(struct lab_gang, grade, "grade", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct lab_gang, graded, NULL, "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
 };
 
 static const struct lab_field pool_fields[] = {
@@ -105,7 +106,7 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
                           missing, gangs->count, gangs->unit);
     int above = 0;
     for (int i = 0; i < gangs->count; i++)
-        above += gangs->items[i].efficiency.interval.low > 1;
+        above += lab_gang_is_above_ideal(&gangs->items[i]);
     if (above > 0)
         lab_analysis_note(&part->notes, arena,
                           "Efficiency above 100%%, by more than its interval, at %d of %d points: "

@@ -107,6 +107,13 @@ LAB_TEST(test_an_efficiency_above_one_has_a_note) {
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.01);
     struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_contains(result.answer,
+                    "; above the ideal 2× at 2 points: other processes may have slowed the runs "
+                    "on one device.");
+    const struct lab_doc_table *table = &result.parts[0].tables[1];
+    int grade = LAB_FIND(table->columns, table->column_count, title, "Grade");
+    assert_string_equal(table->cells[3 * table->column_count + grade].text, "beneficial, above 2×");
+    assert_string_equal(cell_of(&result, "speedups", 3, "grade")->text, "beneficial");
     assert_true(
         has_note(result.parts[0].notes,
                  "Efficiency above 100%, by more than its interval, at 2 of 4 points: other "
@@ -116,19 +123,22 @@ LAB_TEST(test_an_efficiency_above_one_has_a_note) {
     given_training(&given, "medium", speedups, 1, 0.01);
     result = when_asked(&given, "speedup");
     assert_false(has_note(result.parts[0].notes, "Efficiency above"));
+    assert_null(strstr(result.answer, "ideal"));
     given_end(&given);
 }
 
-/* Far below one, a share that is lost is read more easily than a factor; of points with one run and
- * with two, both numbers stand there. */
-LAB_TEST(test_a_small_fraction_is_given_as_a_loss) {
+/* Far below one "as fast as" is read wrongly, and a loss in percent doesn't compare with break-even's
+ * factors: it is a factor of the throughput. Of points with one run and with two, both numbers stand
+ * there. */
+LAB_TEST(test_a_small_fraction_is_a_factor_of_the_throughput) {
     static const double speedups[] = {0.1, 0.1, 0.1, 0.1};
     struct given_study given;
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.001);
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    assert_contains(result.answer, "Stay on one GPU: 2 GPUs have 90.00% [89.9");
-    assert_contains(result.answer, "] lower throughput than one, mean of 4 points (95% CI, 5 runs");
+    assert_contains(result.answer, "Stay on one GPU: 2 GPUs have 0.100");
+    assert_contains(result.answer, "] the throughput of one, mean of 4 points (95% CI, 5 runs");
+    assert_contains(result.answer, "speed-up 0.100× at batch 16");
     given_end(&given);
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.01);
@@ -143,7 +153,7 @@ LAB_TEST(test_a_small_fraction_is_given_as_a_loss) {
                       5, 0.01);
     }
     result = when_asked(&given, "speedup");
-    assert_contains(result.answer, "5 runs each). 4 GPUs have 95.0");
+    assert_contains(result.answer, "5 runs each). 4 GPUs have 0.0");
     given_end(&given);
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 1, 0.001);
@@ -154,8 +164,7 @@ LAB_TEST(test_a_small_fraction_is_given_as_a_loss) {
                                      .repeat = 1,
                                      .rate = 1600});
     result = when_asked(&given, "speedup");
-    assert_contains(result.answer,
-                    "lower throughput than one, mean of 4 points (1 to 2 runs each)");
+    assert_contains(result.answer, "× the throughput of one, mean of 4 points (1 to 2 runs each)");
     given_end(&given);
 }
 
@@ -172,7 +181,26 @@ LAB_TEST(test_points_are_named_where_their_mean_is_inconclusive) {
     assert_contains(result.answer, "as fast as one (95% CI, 5 runs each). Stay on one GPU for "
                                    "medium at batch 16: 0.");
     assert_contains(result.answer, "The other 5 points: inconclusive. Mean of 8 points: incon");
+    assert_null(strstr(result.answer, "ideal"));
     given_end(&given);
+}
+
+/* A mean whose interval lies on one side and that is open all the same says why. */
+LAB_TEST(test_a_mean_that_is_open_by_correction_says_so) {
+    static const double speedups[] = {0.5, 1.5, 1.6, 1.85};
+    int corrected = 0;
+    for (int s = 0; s < 60; s++) {
+        struct given_study given;
+        given_begin(&given, "train_scaling");
+        given.random = (uint64_t)s * 1000;
+        given_training(&given, "medium", speedups, 3, 0.15);
+        struct lab_analysis_result result = when_asked(&given, "speedup");
+        bool is = lab_claim_is_corrected(&result.claims[0]);
+        assert_int_equal(strstr(result.answer, ", corrected for all comparisons") != NULL, is);
+        corrected += is;
+        given_end(&given);
+    }
+    assert_in_range(corrected, 1, 59);
 }
 
 /* As fast as one at a batch of 45; the interval holds that as often as it says, however small the
