@@ -23,6 +23,17 @@ static struct lab_study_info name_metrics(const struct page_build *build) {
     return study;
 }
 
+/* Whether an analysis that is shown names the longest iteration: by rank, from records. */
+static bool names_longest(const struct lab_page *page) {
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_page_analysis *analysis = &page->analyses[i];
+        if (lab_str_equal(analysis->name, "stability") && analysis->result && !analysis->skipped &&
+            !analysis->result->lacks)
+            return true;
+    }
+    return false;
+}
+
 static void add_study(const struct page_build *build) {
     static const char elsewhere[] = "in runs.csv";
     struct lab_doc *doc = build->doc;
@@ -33,7 +44,7 @@ static void add_study(const struct page_build *build) {
         study_add_metrics(doc, &named);
         lab_doc_end(doc);
     }
-    study_add_problems(doc, digest);
+    study_add_problems(doc, digest, !names_longest(build->page));
     study_add_conditions(doc, digest, build->page->order);
     lab_doc_only(doc, LAB_DOC_SCREEN);
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD,

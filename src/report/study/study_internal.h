@@ -185,8 +185,9 @@ void study_add_metrics(struct lab_doc *doc, const struct lab_study_info *study);
  * alone. */
 void study_add_points(struct lab_doc *doc, const struct study_digest *digest, int most,
                       const char *elsewhere);
-/* Sections of failures, invalid runs and warnings, each kind said once. */
-void study_add_problems(struct lab_doc *doc, const struct study_digest *digest);
+/* Sections of failures, invalid runs and warnings, each kind said once. `longest`: warnings of
+ * outliers name the longest time of all runs, which no analysis does. */
+void study_add_problems(struct lab_doc *doc, const struct study_digest *digest, bool longest);
 /* Lines: study, machine, time, seed; `order` of the runs, NULL = unknown. */
 void study_add_conditions(struct lab_doc *doc, const struct study_digest *digest,
                           const char *order);

@@ -212,17 +212,20 @@ static const char *mark_hint(const char *hint, struct lab_arena *arena) {
 #define LONGEST "the longest "
 
 /* Warnings are of a share of times: a single longer one may be in a run without a warning.
- * ". Longest of all runs: 7.55 × its median (GPU 0, run 5)"; "" = it is the one that is named. */
+ * ". Longest of all runs: 7.55 × its median (GPU 0, run 5)"; of several ranks it is the slowest
+ * one's, as all of a result. "" = it is the one that is named. */
 static const char *longest_words(const struct study_digest *digest, const struct study_axes *axes,
                                  const struct study_note *note, struct lab_arena *arena) {
     const char *said = strstr(note->most, LONGEST);
     const struct lab_run *longest = NULL;
     double most = 0;
+    bool ranks = false;
     for (int i = 0; i < digest->study->run_count; i++) {
         const struct lab_run *run = &digest->study->runs[i];
         const struct lab_result *result = lab_run_result(run);
         double ratio = result->interval_ms_max / result->interval_ms_median;
         ratio = isnan(ratio) ? result->latency_ms_max / result->latency_ms_median : ratio;
+        ranks |= run->rank_count > 1;
         if (run->state == LAB_RUN_DONE && ratio > most) {
             most = ratio;
             longest = run;
@@ -232,13 +235,14 @@ static const char *longest_words(const struct study_digest *digest, const struct
         return "";
     LAB_AUTO(str, name);
     add_name(digest, axes, longest, &name);
-    return lab_arena_printf(arena, ". Longest of all runs: %.3g × its median (%s)", most,
+    return lab_arena_printf(arena, ". Longest of all runs%s: %.3g × its median (%s)",
+                            ranks ? ", of each its slowest rank" : "", most,
                             lab_doc_escape(name.text, arena));
 }
 
-/* `more`: another one that several runs share; NULL = none. */
+/* `more`: another one that several runs share; NULL = none. `longest`: with the longest time. */
 static void add_notes(struct lab_doc *doc, const struct study_digest *digest, const char *title,
-                      const struct study_notes *notes, const char *more) {
+                      const struct study_notes *notes, const char *more, bool longest) {
     struct lab_arena *arena = lab_doc_arena(doc);
     bool failures = notes == &digest->failures;
     struct study_axes axes = notes->count ? make_axes(digest, arena) : (struct study_axes){0};
@@ -257,7 +261,7 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
                                          ? " (values of the run with the largest share)"
                                      : share ? " (the largest value)"
                                              : " (other runs: other values)",
-                                     note->kind == LAB_RUN_WARNING_OUTLIERS
+                                     longest && note->kind == LAB_RUN_WARNING_OUTLIERS
                                          ? longest_words(digest, &axes, note, arena)
                                          : ""),
             .who = names_of(digest, &axes, note, of, arena),
@@ -337,14 +341,14 @@ static void add_next_steps(struct lab_doc *doc, const struct study_digest *diges
     lab_doc_end(doc);
 }
 
-void study_add_problems(struct lab_doc *doc, const struct study_digest *digest) {
+void study_add_problems(struct lab_doc *doc, const struct study_digest *digest, bool longest) {
     const char *concurrent = NULL;
     if (digest->concurrent)
         concurrent = lab_arena_printf(lab_doc_arena(doc), "%d run%s %s", digest->concurrent,
                                       study_plural(digest->concurrent), STUDY_CONCURRENT);
-    add_notes(doc, digest, "Failures", &digest->failures, NULL);
-    add_notes(doc, digest, "Invalid runs", &digest->problems, NULL);
-    add_notes(doc, digest, "Warnings", &digest->warnings, concurrent);
+    add_notes(doc, digest, "Failures", &digest->failures, NULL, false);
+    add_notes(doc, digest, "Invalid runs", &digest->problems, NULL, false);
+    add_notes(doc, digest, "Warnings", &digest->warnings, concurrent, longest);
 }
 
 void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out) {
@@ -361,7 +365,7 @@ void lab_report_study_markdown(const struct lab_study_info *study, struct lab_st
     begin(doc, &digest, "Points");
     study_add_points(doc, &digest, ROWS_SHOWN, "in ../results.json");
     lab_doc_end(doc);
-    study_add_problems(doc, &digest);
+    study_add_problems(doc, &digest, true);
     begin(doc, &digest, "Conditions");
     study_add_conditions(doc, &digest, NULL);
     lab_doc_end(doc);

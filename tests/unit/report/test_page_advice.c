@@ -501,6 +501,29 @@ LAB_TEST(logs_are_read_before_another_run) {
     assert_null(strstr(g->text.text, "Quiet the machine first"));
 }
 
+/* Given an analysis that names the longest iteration of all ranks, then warnings don't name another
+ * one, which is by results. */
+LAB_TEST(the_longest_iteration_is_named_once) {
+    struct given *g = *state;
+    struct lab_analysis_result stability = {.answer = "No drift."};
+    g->study.study.left_s = NAN;
+    g->study.study.run_count = 0;
+    struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+    fixture_done(&g->study, run, 1000, "", "");
+    run->result = result_from(
+        "{\"interval_ms\": {\"median\": 2, \"max\": 15.1}, \"warnings\": [\"severe outliers: 3 of "
+        "97 measured times (3.1%), the longest 2.1 × the median\"]}",
+        &g->study.arena);
+    for (int named = 0; named < 2; named++) {
+        g->analyses[2] = (struct lab_page_analysis){.name = "stability", .result = &stability};
+        g->page.analysis_count = named ? 3 : 2;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, "the longest 2.1 × the median");
+        assert_int_equal(strstr(g->text.text, "Longest of all runs: 7.55 ×") != NULL, !named);
+    }
+}
+
 /* Given a device that is slower than its peers, then the headline has it, whatever was asked. */
 LAB_TEST(a_slow_device_is_in_the_headline) {
     struct given *g = *state;
