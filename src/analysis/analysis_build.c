@@ -108,8 +108,10 @@ void lab_analysis_hide_columns(struct lab_doc_table *table, struct lab_arena *ar
             const struct lab_doc_cell *cell = &table->cells[(ptrdiff_t)r * table->column_count + c];
             any = lab_unit_is_words(columns[c].unit) ? cell->text != NULL : !isnan(cell->value);
         }
-        if (!any)
+        if (!any && columns[c].title) {
+            columns[c].hidden = columns[c].title;
             columns[c].title = NULL;
+        }
     }
 }
 

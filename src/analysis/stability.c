@@ -307,10 +307,13 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         if (i > 0)
             continue;
         stability_test_longer(result, &made);
-        result->by_point =
-            "Drift: from start to end of a run, 95% CI over runs. p99/median: of iteration times, "
+        result->by_point = lab_arena_printf(
+            arena,
+            "Drift: from start to end of a run, 95%% CI over runs. p99/median: of iteration times, "
             "largest of all runs. Max/median: longest iteration over its run's median, largest "
-            "of all runs. Points that drift come first, then by max.";
+            "of all runs; measured times that warnings are of include waits between iterations. %s",
+            made.row_count > 0 && made.rows[0].drifts ? "Points that drift come first, then by max."
+                                                      : "The longest iterations come first.");
         result->action = result->further ? NULL : stability_action(&made);
     }
     return 0;

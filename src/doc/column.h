@@ -57,6 +57,7 @@ struct lab_doc_column {
     int yields;
     /* On a terminal that is too narrow all the same: on a line of its own below each row. */
     bool below;
+    const char *hidden; /* its title where no row has a value: words about it are left out, too */
 };
 
 #define LAB_UNIT_SAMPLES "samples/s" /* of a PER_SECOND without a unit of its own */

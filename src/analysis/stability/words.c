@@ -137,9 +137,11 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
                        lab_words_bound_percent(most));
     else if (bounded > 0 && open)
         lab_str_printf(text,
-                       " %d of %d points alone: no drift larger than %.1f%%. The others are "
-                       "inconclusive, at most %s (%s).",
+                       " %d of %d points alone: no drift larger than %.1f%%. The other%s "
+                       "inconclusive%s %s (%s).",
                        bounded, made->row_count, lab_words_bound_percent(most),
+                       bounded + 1 == made->row_count ? " is" : "s are",
+                       bounded + 1 == made->row_count ? ":" : ", at most",
                        lab_claim_effect(&widest->drift, made->arena), widest->name);
 }
 
@@ -261,8 +263,9 @@ void stability_test_longer(struct lab_analysis_result *result, const struct stab
         made->arena, "experiment.duration=%ds experiment.repeat=%d%s%s", HEATED_S,
         LAB_CLAIM_RUNS_LEAST, *model ? " experiment.hardware.numa_nodes=local" : "", model);
     result->tests = lab_arena_printf(
-        made->arena, "Test for drift and throttling over minutes: %d runs of %d s%s%s, %s of %s",
-        runs, HEATED_S, *model ? " with " : "", *model ? run->model : "", total.text,
+        made->arena, "Test for drift%s over minutes: %d runs of %d s%s%s, %s of %s",
+        made->throttling_known > 0 ? " and throttling" : "", runs, HEATED_S, *model ? " with " : "",
+        *model ? run->model : "", total.text,
         made->study->simulated ? "simulated time" : "measuring");
 }
 

@@ -226,7 +226,8 @@ static bool is_about_hidden(const char *sentence, const struct lab_doc_table *wh
     if (lab_str_starts(sentence, "±: "))
         return !has_interval(whole, shown);
     for (int c = 0; c < whole->column_count; c++) {
-        const char *title = whole->columns[c].title;
+        const struct lab_doc_column *column = &whole->columns[c];
+        const char *title = column->title ? column->title : column->hidden;
         size_t length = title ? strlen(title) : 0;
         if (length && !shown[c] && lab_str_starts(sentence, title) && sentence[length] == ':')
             return true;

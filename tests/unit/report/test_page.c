@@ -262,20 +262,22 @@ LAB_TEST(captions_are_of_columns_that_are_shown) {
     static const struct lab_doc_column own[] = {{.key = "point", .title = "Point"},
                                                 {.key = "p99", .title = "p99", .yields = 1},
                                                 {.key = "drift", .title = "Drift"},
-                                                {.key = "max", .title = "Max"}};
+                                                {.key = "max", .title = "Max"},
+                                                {.key = "gone", .hidden = "Gone"}};
     struct lab_doc_cell cells[] = {lab_cell_text("a"), lab_cell_text("1.1"), lab_cell_text("0.2%"),
-                                   lab_cell_text("3.1")};
+                                   lab_cell_text("3.1"), lab_cell_text(NULL)};
     struct lab_doc_table table = {.key = "points",
                                   .title = "Points",
                                   .columns = own,
-                                  .column_count = 4,
+                                  .column_count = 5,
                                   .cells = cells,
                                   .row_count = 1};
     struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
     g->result.parts = &part;
     g->result.part_count = 1;
     g->result.column_count = 0;
-    g->result.by_point = "±: 95% CI. p99: over the median. Drift: from start to end.";
+    g->result.by_point =
+        "±: 95% CI. Gone: of no row. p99: over the median. Drift: from start to end.";
     write_page(g, "html");
     const char *end = strstr(g->text.text, ">Evidence<"),
                *drift = strstr(g->text.text, "Drift: from start to end."),
@@ -283,6 +285,7 @@ LAB_TEST(captions_are_of_columns_that_are_shown) {
     assert_true(drift && drift < end);
     assert_true(p99 && p99 > end);
     assert_null(strstr(g->text.text, "±: 95% CI"));
+    assert_null(strstr(g->text.text, "Gone: of no row"));
 }
 
 /* Given a bound in the answer that other rows have, too, then the first rows are shown. */
