@@ -256,6 +256,18 @@ static void add_about(const struct page_build *build, const struct lab_analysis_
                      page_named(build->names, about, lab_doc_arena(build->doc)));
 }
 
+/* Whether it claims something for certain from runs that other processes disturbed. */
+static bool is_provisional(const struct page_build *build,
+                           const struct lab_analysis_result *result) {
+    bool certain = false;
+    for (int i = 0; i < result->claim_count; i++)
+        certain |= result->claims[i].verdict == LAB_CLAIM_YES;
+    return certain && result->answer && build->digest &&
+           page_is_disturbed(build->page, build->digest) &&
+           !lab_str_starts(result->answer, PAGE_OPEN) &&
+           !lab_str_starts(result->answer, PAGE_UNTESTED);
+}
+
 static void add_found(const struct page_build *build, const struct lab_page_analysis *analysis,
                       bool paper) {
     struct lab_doc *doc = build->doc;
@@ -266,7 +278,9 @@ static void add_found(const struct page_build *build, const struct lab_page_anal
                              lab_doc_arena(doc))
             : "";
     size_t first = page_headline_length(answer);
-    lab_doc_text(doc, LAB_DOC_SAYS, "%.*s", (int)first, answer);
+    lab_doc_text(doc, LAB_DOC_SAYS, "%s%.*s",
+                 is_provisional(build, result) ? "Provisional (busy machine): " : "", (int)first,
+                 answer);
     if (answer[first])
         lab_doc_text(doc, LAB_DOC_PLAIN, "%s", answer + first + 1);
     lab_doc_only(doc, LAB_DOC_SCREEN);

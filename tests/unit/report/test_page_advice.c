@@ -501,6 +501,23 @@ LAB_TEST(logs_are_read_before_another_run) {
     assert_null(strstr(g->text.text, "Quiet the machine first"));
 }
 
+/* Given what is certain and what isn't, on a busy machine, then the evidence is as provisional as
+ * the headline. */
+LAB_TEST(evidence_of_a_busy_machine_is_provisional) {
+    struct given *g = *state;
+    g->study.study.left_s = NAN;
+    g->study.study.run_count = 0;
+    fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 0, "vit32x2x128"), 1000,
+                 "\"other processes took 85.1% of it\"", "");
+    g->result.answer = "Use 2 devices (5 runs each).";
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "\nProvisional (busy machine): Use 2 devices (5 runs each).\n");
+    g->page.simulated = true;
+    lab_str_clear(&g->text);
+    write_page(g, "markdown");
+    assert_null(strstr(g->text.text, "Provisional"));
+}
+
 /* Given an analysis that names the longest iteration of all ranks, then warnings don't name another
  * one, which is by results. */
 LAB_TEST(the_longest_iteration_is_named_once) {
