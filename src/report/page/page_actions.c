@@ -481,8 +481,14 @@ static void add_further(struct making *making, bool untested) {
     if (!making->further || !study->command || !*study->command)
         return;
     study_add_repeat_command(study, 0, making->further, &line);
+    bool quiet = making->page && !making->page->simulated && page_is_busy(making->digest);
+    for (int i = 0; i < making->made.count; i++) /* once */
+        quiet &= !making->made.items[i].text ||
+                 !strstr(making->made.items[i].text, "other processes took much of its CPU time");
     add(making, (struct page_action){.kind = untested ? PAGE_RUN : PAGE_PASTE,
-                                     .text = making->tests,
+                                     .text = quiet ? lab_arena_printf(making->arena, "%s. %s",
+                                                                      PAGE_QUIET, making->tests)
+                                                   : making->tests,
                                      .command = lab_arena_strdup(making->arena, line.text)});
     making->further = NULL;
 }
@@ -553,7 +559,7 @@ static void add_run(struct making *making, bool advised) {
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
-        add_again(making, more.text, repeat.text);
+        add_again(making, page_named(making->names, more.text, making->arena), repeat.text);
     } else if (!resumes && !rereads && making->page &&
                page_is_disturbed(making->page, making->digest)) {
         add_quiet(making);

@@ -33,6 +33,15 @@ static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) 
     return true;
 }
 
+/* "2 devices compared with 1 device, mean of 4 points" */
+static const char *claim_name(const struct lab_claim *claim, struct lab_arena *arena) {
+    bool against = claim->reference && *claim->reference;
+    return lab_arena_printf(arena, "%s%s%s%s%s", lab_claim_within(claim->subject, arena),
+                            against ? " compared with " : "", against ? claim->reference : "",
+                            claim->mean_of ? ", mean of " : "",
+                            claim->mean_of ? claim->mean_of : "");
+}
+
 /* With more runs, or on a quiet machine. `planned`: runs per point that don't decide it; 0 = the
  * study is over. */
 static void add_text(const struct repeat *repeat, int planned, bool busy, struct lab_arena *arena,
@@ -43,6 +52,9 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
     lab_str_add(text, "Inconclusive");
     if (!repeat->first)
         lab_str_printf(text, " in %d of %d comparisons", repeat->open, repeat->compared);
+    if (repeat->claim) /* whose spread the number of runs is from */
+        lab_str_printf(text, " (%s%s)", repeat->first ? "" : "such as ",
+                       claim_name(repeat->claim, arena));
     if (planned)
         lab_str_printf(text, ", which the planned %d runs per point can't change", planned);
     if (repeat->needed > LAB_CLAIM_RUNS_MOST)

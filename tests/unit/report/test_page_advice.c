@@ -228,13 +228,13 @@ LAB_TEST(what_is_open_is_run_often_enough) {
         int n, needed, decisive;
         const char *text, *repeat;
     } cases[] = {
-        {2, 30, 3, "Inconclusive. 2 runs hardly show the spread: run 5 per point", "repeat=5"},
+        {2, 30, 3, "). 2 runs hardly show the spread: run 5 per point", "repeat=5"},
         {2, 2040, 60, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
         {3, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 5",
          "repeat=5"},
         {8, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 16",
          "repeat=16"},
-        {8, 6, 6, "Inconclusive with 8 runs per point: run 16", "repeat=16"},
+        {8, 6, 6, ") with 8 runs per point: run 16", "repeat=16"},
     };
     g->page.advice = NULL;
     g->study.study.command = "gpulab run numa_study experiment.repeat=2";
@@ -252,6 +252,8 @@ LAB_TEST(what_is_open_is_run_often_enough) {
         g->claims[0].decisive = cases[i].decisive;
         lab_str_clear(&g->text);
         write_page(g, "markdown");
+        assert_contains(g->text.text, "Inconclusive (");
+        assert_contains(g->text.text, " compared with ");
         assert_contains(g->text.text, cases[i].text);
         assert_contains(g->text.text,
                         lab_arena_printf(&g->study.arena, "gpulab run numa_study experiment.%s\n",
@@ -499,6 +501,32 @@ LAB_TEST(logs_are_read_before_another_run) {
     write_page(g, "markdown");
     assert_contains(g->text.text, "--pattern 'a {a}'");
     assert_null(strstr(g->text.text, "Quiet the machine first"));
+}
+
+/* Given a question that was not tested on a busy machine, then that is quieted before the longer
+ * test; nothing disturbs a simulated one. */
+LAB_TEST(a_busy_machine_is_quieted_before_another_test) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run stability device=cpu:0/2";
+    g->study.study.left_s = NAN;
+    g->study.study.run_count = 0;
+    g->page.advice = NULL;
+    fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 0, "vit32x2x128"), 1000,
+                 "\"other processes took 85.1% of it\"", "");
+    g->page.answer = "Not tested: fewer than 21 iterations of each run were kept.";
+    g->page.untested = true;
+    g->page.tests = "Test for drift over minutes";
+    g->page.further = "experiment.duration=120s experiment.repeat=5";
+    for (int simulated = 0; simulated < 2; simulated++) {
+        g->page.simulated = simulated;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, "Test for drift over minutes");
+        assert_int_equal(strstr(g->text.text,
+                                "Quiet the machine first: other processes took much of its CPU "
+                                "time. Test for drift over minutes") != NULL,
+                         !simulated);
+    }
 }
 
 /* Given what is certain and what isn't, on a busy machine, then the evidence is as provisional as
