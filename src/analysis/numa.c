@@ -227,12 +227,12 @@ static const struct lab_claim *largest_open(const struct lab_numa_grid *grid,
 }
 
 /* "GPUs 8 and 9: inconclusive between NUMA nodes 2 and 3; NUMA nodes 0 and 1: 8.6 to 13.2% lower
- * throughput than NUMA node 3 on 3 models." */
+ * throughput than NUMA node 3 on 3 of 6 models (3 runs each)." */
 static const char *between_sentence(const struct lab_numa_grid *grid,
                                     const struct lab_numa_device *own, const char *who,
                                     const char *between, struct lab_arena *arena) {
     double least = INFINITY, most = 0;
-    int models = 0, excluded;
+    int models = 0, runs = 0, excluded;
     for (int m = 0; m <= grid->model_count; m++) { /* the mean where no model is certain alone */
         bool lower = false;
         for (int d = 0; d < grid->device_count; d++) {
@@ -247,6 +247,7 @@ static const char *between_sentence(const struct lab_numa_grid *grid,
                 lower = true;
                 least = fmin(least, -100 * claim->effect);
                 most = fmax(most, -100 * claim->effect);
+                runs = runs > 0 && runs < claim->n ? runs : claim->n;
             }
         }
         models += m < grid->model_count && lower;
@@ -259,9 +260,10 @@ static const char *between_sentence(const struct lab_numa_grid *grid,
                             ? lab_arena_printf(arena, "%.1f%%", most)
                             : lab_arena_printf(arena, "%.1f to %.1f%%", least, most);
     return lab_arena_printf(arena,
-                            "%s: inconclusive %s; %s: %s lower throughput than NUMA node %d%s.",
+                            "%s: inconclusive %s; %s: %s lower throughput than NUMA node %d%s "
+                            "(%d runs each).",
                             who, between, node_words(grid, own, true, arena, &excluded), range,
-                            own->nodes[own->reference].number, on);
+                            own->nodes[own->reference].number, on, runs);
 }
 
 /* "GPUs 8 and 9: inconclusive; the largest difference: GPU 9, NUMA node 3: 0.9% higher throughput

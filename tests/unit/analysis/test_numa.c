@@ -179,7 +179,8 @@ LAB_TEST(test_a_binding_that_is_open_is_not_advised) {
         assert_int_equal(binding->verdict, LAB_CLAIM_INCONCLUSIVE);
         assert_has(result.answer, "Bind GPUs 0–2 to NUMA node 0. GPU 3: inconclusive between NUMA "
                                   "nodes 0 and 2; NUMA node 1: 5.");
-        assert_has(result.answer, "% lower throughput than NUMA node 0 on 3 of 4 models.");
+        assert_has(result.answer,
+                   "% lower throughput than NUMA node 0 on 3 of 4 models (5 runs each).");
         assert_true(isnan(result.parts[3].cells[0].value)); /* nor has the table one to use */
         assert_true(result.parts[3].cells[1].low == binding->low);
         assert_string_equal(result.tests, tests[s]);
