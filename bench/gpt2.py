@@ -182,7 +182,7 @@ def main():
     say(f"# GPT-2 124M training on an {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("Tokens/s, sequences of 1024, bf16, AdamW, clipping; medians of two processes each, in turn. MFU: FLOPs by")
-    say("definition over the measured bf16 limit. Energy: power during steps over tokens/s. Memory: buffers of ours,")
+    say("definition over the measured bf16 limit. Energy: the GPU's counter over tokens. Memory: buffers of ours,")
     say("the allocator's peak of torch.compile.")
     say()
     say(f"| {' | '.join(COLUMNS)} |")

@@ -3,13 +3,13 @@
 usage: torch_gpt2.py eager|compile BATCH ...
        torch_gpt2.py curve BATCH SEED STEPS
 
-eager, compile: a line of JSON for each batch: tokens/s over 2 seconds behind a warm-up, the memory's peak,
-and energy by the power during steps. curve: the losses of training with the parameters and synthetic tokens
-of `gpulab bench gpt2 data_seed=SEED warmup=20 steps=STEPS`, all of them in one line of JSON.
+eager, compile: a line of JSON for each batch: tokens/s over 3 seconds behind a warm-up, the memory's peak,
+and energy by the GPU's counter over the same steps. curve: the losses of training with the parameters and
+synthetic tokens of `gpulab bench gpt2 data_seed=SEED warmup=20 steps=STEPS`, all of them in one line of JSON.
 """
+import ctypes
 import json
 import math
-import subprocess
 import sys
 import time
 
@@ -55,10 +55,14 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, self.classes), y.view(-1))
 
 
-def power_w():
-    out = subprocess.run(["nvidia-smi", "--query-gpu=power.draw.instant", "--format=csv,noheader,nounits"],
-                         capture_output=True, text=True, check=False).stdout
-    return float(out or 0)
+def energy_j():
+    """Of the first GPU, since its driver was loaded."""
+    nvml, gpu, millijoules = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_ulonglong()
+    for call, words in ((nvml.nvmlInit_v2, ()), (nvml.nvmlDeviceGetHandleByIndex_v2, (0, ctypes.byref(gpu))),
+                        (nvml.nvmlDeviceGetTotalEnergyConsumption, (gpu, ctypes.byref(millijoules)))):
+        if call(*words):
+            sys.exit(f"torch_gpt2.py: {call.__name__} failed")
+    return millijoules.value / 1000
 
 
 def measure(mode, batch):
@@ -80,21 +84,18 @@ def measure(mode, batch):
     for _ in range(5):
         step()
     torch.cuda.synchronize()
+    joules = energy_j()
     begin, steps = time.perf_counter(), 0
-    while time.perf_counter() - begin < 2:
+    while time.perf_counter() - begin < 3:
         for _ in range(4):
             step()
         steps += 4
         torch.cuda.synchronize()
     seconds = time.perf_counter() - begin
-    for _ in range(4):
-        step()
-    power = power_w()
-    torch.cuda.synchronize()
-    rate = steps * batch * SEQ / seconds
-    print(json.dumps({"mode": mode, "batch": batch, "tokens_per_second": rate,
+    joules, tokens = energy_j() - joules, steps * batch * SEQ
+    print(json.dumps({"mode": mode, "batch": batch, "tokens_per_second": tokens / seconds,
                       "memory_gib": torch.cuda.max_memory_reserved() / 2**30,
-                      "joules_per_million_tokens": power / rate * 1e6}), flush=True)
+                      "joules_per_million_tokens": joules / tokens * 1e6}), flush=True)
 
 
 # --- the same parameters and tokens as ours, by counter (src/base/random.h, src/workload/gpt2/data.c) ---

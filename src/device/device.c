@@ -79,6 +79,10 @@ double lab_device_power_w(struct lab_device *device) {
     return device->ops->power_w ? device->ops->power_w(device) : 0;
 }
 
+double lab_device_energy_j(struct lab_device *device) {
+    return device->ops->energy_j ? device->ops->energy_j(device) : 0;
+}
+
 /* --- memory --- */
 
 int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,

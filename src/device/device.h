@@ -130,6 +130,9 @@ double lab_device_clock_mhz(struct lab_device *device);
 const char *lab_device_share_note(const struct lab_device *device);
 /* What it draws now, in W; of a slice, what the whole of it does. 0 = unknown. */
 double lab_device_power_w(struct lab_device *device);
+/* What it has used since some moment before it was opened, in J; of a slice, what the whole of it
+ * has. 0 = unknown. Takes some milliseconds; drivers renew the value about ten times a second. */
+double lab_device_energy_j(struct lab_device *device);
 
 /* What an op took on a device, summed over its launches. */
 struct lab_op_time {
@@ -361,6 +364,7 @@ struct lab_device_ops {
                      struct lab_op_time ret_times[LAB_OP_COUNT]);        /* optional: all zero */
     double (*clock_mhz)(struct lab_device *device);                      /* optional: unknown */
     double (*power_w)(struct lab_device *device);                        /* optional: unknown */
+    double (*energy_j)(struct lab_device *device);                       /* optional: unknown */
     double (*core_rate)(struct lab_stream *stream, int64_t duration_ns); /* optional: unknown */
     const char *(*share_note)(const struct lab_device *device);          /* optional: nothing */
 

@@ -199,7 +199,7 @@ const struct lab_workload lab_workload_gpt2 = {
         "FLOPs are counted from the definition: 2·m·n·k for a product, half of the scores of\n"
         "causal attention, and nothing that is computed again. The share of the device's limit\n"
         "is therefore the model FLOP utilisation (MFU). joules_per_million_tokens comes from the\n"
-        "power at the end of a run, device_memory_gib is what the workload allocated.\n"
+        "GPU's energy counter, device_memory_gib is what the workload allocated.\n"
         "\n"
         "sgd is m = beta1·m + g, p −= lr·(m + weight_decay·p): AdamW without its root.\n"
         "\n"

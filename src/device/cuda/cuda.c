@@ -40,6 +40,7 @@ const struct lab_device_ops cuda_device_ops = {
     .limits = cuda_limits,
     .clock_mhz = cuda_clock_mhz,
     .power_w = cuda_power_w,
+    .energy_j = cuda_energy_j,
     .buffer_open = cuda_buffer_open,
     .buffer_close = cuda_buffer_close,
     .stream_open = cuda_stream_open,

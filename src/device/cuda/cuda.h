@@ -199,6 +199,7 @@ int cuda_health(const struct lab_machine *machine, const struct lab_device_list 
                 struct lab_arena *arena, struct lab_health *ret_health, struct lab_err *err);
 double cuda_clock_mhz(struct lab_device *device); /* of the multiprocessors */
 double cuda_power_w(struct lab_device *device);
+double cuda_energy_j(struct lab_device *device);
 
 /* --- limits.c --- */
 

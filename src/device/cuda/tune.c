@@ -157,7 +157,7 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
     return 0;
 }
 
-/* --- clock and power --- */
+/* --- clock, power and energy --- */
 
 /* Inside a session; NULL = NVML doesn't know the GPU. */
 static lab_nvml_device handle_of(struct cuda_device *device, const struct lab_nvml *nvml,
@@ -203,4 +203,18 @@ double cuda_power_w(struct lab_device *base) {
         milliwatts = 0;
     lab_nvml_leave();
     return milliwatts / 1000.0;
+}
+
+double cuda_energy_j(struct lab_device *base) {
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    unsigned generation;
+    unsigned long long millijoules = 0;
+    if (lab_nvml_enter(&generation, NULL))
+        return 0;
+    lab_nvml_device device = handle_of((struct cuda_device *)base, nvml, generation);
+    if (!device || !nvml->nvmlDeviceGetTotalEnergyConsumption ||
+        nvml->nvmlDeviceGetTotalEnergyConsumption(device, &millijoules) != LAB_NVML_SUCCESS)
+        millijoules = 0;
+    lab_nvml_leave();
+    return (double)millijoules / 1000;
 }

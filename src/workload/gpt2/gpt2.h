@@ -5,6 +5,7 @@
  *   model.c      where each tensor lies, and the launches of a step
  *   data.c       tokens, by chance or from a file, and the parameters that training begins with
  *   train.c      the state on a device, and steps on it
+ *   energy.c     what steps use, by the device's counter
  *   parallel.c   the same on several devices, each with its share of a batch
  *   checkpoint.c the state as a file
  *   verify.c     steps against double precision
@@ -153,6 +154,24 @@ static inline bool gpt2_is_sgd(const struct gpt2_config *config) {
 void gpt2_control(const struct gpt2_config *config, int64_t step,
                   float ret_control[LAB_ADAMW_CONTROLS]);
 
+/* --- energy --- */
+
+struct gpt2_energy {
+    int64_t since_ns; /* the last reading of the counter; counter_j 0 = there is none */
+    double counter_j;
+    int64_t busy_ns, steps; /* since then */
+    double used_j;          /* in windows that steps filled */
+    int64_t counted_steps;
+};
+
+bool gpt2_energy_is_due(const struct gpt2_energy *energy, int64_t now_ns);
+/* Steps that are done, and the time from the start of the first to the end of the last. */
+void gpt2_energy_add(struct gpt2_energy *energy, int64_t steps, int64_t busy_ns);
+/* A reading; 0 = the device has no counter. */
+void gpt2_energy_take(struct gpt2_energy *energy, int64_t now_ns, double counter_j);
+/* In J; 0 = unknown yet. */
+double gpt2_energy_of_step(const struct gpt2_energy *energy);
+
 /* --- training on a device --- */
 
 #define GPT2_LOSS       LAB_ADAMW_CONTROLS /* behind AdamW's control: what a step tells */
@@ -173,10 +192,11 @@ struct gpt2_training {
     int slots;                /* of `staged` */
     struct gpt2_data data;
     struct gpt2_list first, next, update;
-    struct lab_graph *graphs[3];    /* of these; NULL = launched one by one */
-    int64_t step;                   /* done so far */
-    int count;                      /* steps of this run */
-    bool checking;                  /* these steps are nobody's */
+    struct lab_graph *graphs[3]; /* of these; NULL = launched one by one */
+    int64_t step;                /* done so far */
+    int count;                   /* steps of this run */
+    bool checking;               /* these steps are nobody's */
+    struct gpt2_energy energy;
     struct gpt2_parallel *parallel; /* NULL = trains alone */
 };
 

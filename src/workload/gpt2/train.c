@@ -225,13 +225,29 @@ static void tell_step(const struct gpt2_training *t, const float *told, int64_t 
     t->sink->metrics(t->sink->state, metrics, t->config->grad_clip > 0 ? 3 : 2);
 }
 
-/* The last steps' values; energy by what the device draws at the end of the run. */
-static void tell(const struct gpt2_training *t, int count, const struct lab_iteration *records) {
+static void read_energy(struct gpt2_training *t) {
+    int64_t now_ns = lab_clock_now(t->device->clock);
+    if (gpt2_energy_is_due(&t->energy, now_ns))
+        gpt2_energy_take(&t->energy, now_ns, lab_device_energy_j(t->device));
+}
+
+/* By the counter, once it was read twice; until then by what the device draws behind the steps. */
+static double joules_of_step(struct gpt2_training *t, int count,
+                             const struct lab_iteration *records) {
+    int64_t busy_ns = records[count - 1].end_ns - records[0].start_ns;
+    gpt2_energy_add(&t->energy, count, busy_ns);
+    read_energy(t);
+    double counted_j = gpt2_energy_of_step(&t->energy);
+    return counted_j > 0 ? counted_j
+                         : lab_device_power_w(t->device) * 1e-9 * (double)busy_ns / count;
+}
+
+/* The last steps' values. */
+static void tell(struct gpt2_training *t, int count, const struct lab_iteration *records) {
     const struct gpt2_shape *s = &t->model.shape;
-    double seconds = 1e-9 * (double)(records[count - 1].end_ns - records[0].start_ns);
-    int64_t rows = t->device->ref.slices > 1 ? s->batch_rows : s->rows; /* whose power it is */
-    double tokens = (double)rows * (double)s->accumulation * count;
-    double joules = 1e6 * lab_device_power_w(t->device) * seconds / tokens;
+    int64_t rows = t->device->ref.slices > 1 ? s->batch_rows : s->rows; /* whose energy it is */
+    double tokens = (double)rows * (double)s->accumulation;
+    double joules = 1e6 * joules_of_step(t, count, records) / tokens;
     double gib = (double)(t->values.size_bytes + t->singles.size_bytes) / 0x1p30;
     int64_t now_ns = lab_clock_now(t->device->clock);
     const struct lab_reported_metric metrics[] = {
@@ -247,10 +263,13 @@ static int run_steps(struct gpt2_training *t, int count, struct lab_iteration *r
                      struct lab_err *err) {
     struct lab_parallel *parallel = gpt2_parallel_common(t);
     struct lab_stream *streams[] = {t->stream, lab_parallel_stream(parallel)};
+    bool tells = t->sink && t->sink->metrics && !t->device->ref.simulated; /* it has no losses */
     t->count = count;
+    if (tells && t->energy.counter_j == 0)
+        read_energy(t);
     if (lab_spans_run(&t->spans, streams, 2, count, enqueue, t, records, err))
         return -1;
-    if (t->sink && t->sink->metrics && !t->device->ref.simulated) /* which has times, no losses */
+    if (tells)
         tell(t, count, records);
     return parallel
                ? lab_parallel_tell(parallel, count, t->sink, lab_clock_now(t->device->clock), err)

@@ -50,11 +50,17 @@ LAB_TEST(a_gpu_that_is_gone_has_none) {
                  "no longer exists");
 }
 
-LAB_TEST(an_open_device_tells_its_clock_and_power) {
+LAB_TEST(an_open_device_tells_its_clock_power_and_energy) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     double mhz = lab_device_clock_mhz(device), watts = lab_device_power_w(device);
+    double joules = lab_device_energy_j(device), before = joules;
     assert_true(mhz > 0 && mhz < 10000);
     assert_true(watts > 1 && watts < 2000);
+    assert_true(joules > 0);
+    /* the fake driver's counter grows by its power */
+    for (int i = 0; i < 1000 && joules == before; i++, joules = lab_device_energy_j(device))
+        usleep(1000);
+    assert_true(joules > before);
     lab_device_close(device);
 }
 

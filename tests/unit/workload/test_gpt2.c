@@ -183,6 +183,82 @@ LAB_TEST(rates_rise_and_fall) {
     assert_true(fabs(gpt2_rate(config, 1000) - 0.1) < 1e-12);
 }
 
+/* --- energy --- */
+
+#define S INT64_C(1000000000)
+
+LAB_TEST(energy_is_the_counters_over_windows_that_steps_fill) {
+    struct gpt2_energy energy = {0};
+    assert_true(gpt2_energy_is_due(&energy, 0));
+    gpt2_energy_take(&energy, 10 * S, 1000);
+    /* given two windows, then both count, and what is between them does in neither twice */
+    gpt2_energy_add(&energy, 20, S);
+    assert_false(gpt2_energy_is_due(&energy, 11 * S));
+    gpt2_energy_add(&energy, 20, S);
+    assert_true(gpt2_energy_of_step(&energy) == 0);
+    assert_true(gpt2_energy_is_due(&energy, 12 * S));
+    gpt2_energy_take(&energy, 12 * S, 2000);
+    assert_true(gpt2_energy_of_step(&energy) == 25);
+    gpt2_energy_add(&energy, 40, 2 * S);
+    gpt2_energy_take(&energy, 14 * S, 3400);
+    assert_true(gpt2_energy_of_step(&energy) == 30);
+    /* given one that was mostly something else, or a counter that began anew, then it doesn't */
+    gpt2_energy_add(&energy, 20, S);
+    gpt2_energy_take(&energy, 16 * S, 9000);
+    gpt2_energy_add(&energy, 40, 2 * S);
+    gpt2_energy_take(&energy, 18 * S, 5);
+    assert_true(gpt2_energy_of_step(&energy) == 30);
+    /* given a device without a counter, then it stays unknown, and is asked again */
+    struct gpt2_energy none = {0};
+    for (int i = 0; i < 3; i++) {
+        gpt2_energy_add(&none, 20, 3 * S);
+        assert_true(gpt2_energy_is_due(&none, 3 * i * S));
+        gpt2_energy_take(&none, 3 * i * S, 0);
+    }
+    assert_true(gpt2_energy_of_step(&none) == 0);
+}
+
+static double counted_j;
+
+static double growing_energy(struct lab_device *device) {
+    (void)device;
+    return counted_j += 700;
+}
+
+static void keep_joules(void *state, const struct lab_reported_metric *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (lab_str_equal(items[i].name, "joules_per_million_tokens"))
+            *(double *)state = items[i].value;
+}
+
+static double hundred_watts(struct lab_device *device) {
+    (void)device;
+    return 100;
+}
+
+/* A second of 100 W over a second's tokens, until the counter was read twice. */
+LAB_TEST(a_training_tells_energy_by_power_then_by_the_counter) {
+    struct on_cpu *cpu = *state;
+    double told = 0;
+    struct lab_sink sink = {.metrics = keep_joules, .state = &told};
+    faulty_begin(cpu->device, -1, -1);
+    faulty.swapped.power_w = hundred_watts;
+    faulty.swapped.energy_j = growing_energy;
+    cpu->rank.sink = &sink;
+    struct gpt2_training *t = on_cpu_start(cpu, &lab_workload_gpt2, WORDS(TINY));
+    struct lab_iteration records[8];
+    ASSERT_OK(gpt2_run(t, 8, records, err));
+    double seconds = 1e-9 * (double)(records[7].end_ns - records[0].start_ns);
+    assert_true(fabs(told - 1e6 * 100 * seconds / (8 * 10)) < 1e-6 * told);
+    t->energy.since_ns -= 2 * S; /* two seconds later */
+    t->energy.busy_ns += 2 * S;
+    ASSERT_OK(gpt2_run(t, 8, records, err));
+    assert_true(fabs(told - 1e6 * 700 / (16 * 10)) < 1e-6 * told);
+    gpt2_close(t);
+    cpu->rank.sink = NULL;
+    faulty_end(cpu->device);
+}
+
 /* --- files --- */
 
 static const char *write_file(struct on_cpu *cpu, const void *bytes, size_t length) {
