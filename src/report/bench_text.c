@@ -129,11 +129,11 @@ static int sample_digits(double rate) {
 }
 
 /* A prefix would read as a unit of its own: 1234 samples/s, not 1.23 ksamples/s. */
-static void add_samples(struct lab_str *text, double rate) {
+static void add_samples(struct lab_str *text, double rate, const char *unit) {
     if (rate >= 1e6)
-        lab_str_printf(text, "%.4g million samples/s", 1e-6 * rate);
+        lab_str_printf(text, "%.4g million %s", 1e-6 * rate, unit);
     else if (!isnan(rate))
-        lab_str_printf(text, "%.*f samples/s", sample_digits(rate), rate);
+        lab_str_printf(text, "%.*f %s", sample_digits(rate), rate, unit);
 }
 
 static double share(double rate, double limit) {
@@ -144,7 +144,7 @@ static void add_throughput(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
     const struct lab_rates *rates = &lines->total.rates;
     LAB_AUTO(str, text);
-    add_samples(&text, rates->samples_per_s);
+    add_samples(&text, rates->samples_per_s, report->rate_unit ? report->rate_unit : "samples/s");
     add_rate(&text, "", rates->flops_per_s, report->limits.flops_per_s, "FLOP/s");
     /* memory is worth a word only where it binds before arithmetic does */
     if (share(rates->memory_bytes_per_s, report->limits.memory_bytes_per_s) >

@@ -94,6 +94,7 @@ static void describe_work(struct bench *bench) {
                           .memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written,
                           .h2d_bytes = cost.h2d_bytes,
                           .d2h_bytes = cost.d2h_bytes};
+    report->rate_unit = workload->rate_unit;
     report->parameters = cost.parameters;
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;

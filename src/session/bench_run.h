@@ -35,6 +35,7 @@ struct lab_bench_report {
     int numa_node;               /* of the host thread and host memory; -1 = not bound */
     const char *dtype;
     struct lab_work work;            /* what one iteration does */
+    const char *rate_unit;           /* of its samples per second; NULL = "samples/s" */
     double parameters;               /* of the model; 0 = it is none */
     struct lab_device_limits limits; /* what the device reaches at best */
 

@@ -216,6 +216,10 @@ LAB_TEST(large_rates_are_rounded) {
     char *text = text_of(&report, 200);
     assert_contains(text, "  1.023 million samples/s, ");
     lab_mem_free(text);
+    report.rate_unit = "tokens/s";
+    text = text_of(&report, 200);
+    assert_contains(text, "  1.023 million tokens/s, ");
+    lab_mem_free(text);
 }
 
 LAB_TEST(no_overlap_gives_the_reason) {
