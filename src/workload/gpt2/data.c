@@ -15,6 +15,7 @@
 
 #define FILE_BYTES_MAX ((size_t)16 << 30)
 #define MAGIC          20240520
+#define MAGIC_WIDE     20240801 /* llm.c's files for Llama 3: tokens of 32 bits */
 #define HEADER_BYTES   1024
 
 /* --- files --- */
@@ -25,6 +26,10 @@ static int find_tokens(const char *path, const char *bytes, size_t length, struc
     size_t start = 0;
     if (length >= HEADER_BYTES)
         memcpy(header, bytes, sizeof header);
+    if (header[0] == MAGIC_WIDE)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: llm.c's tokens of 32 bits, must be of 16 as GPT-2's are",
+                           path);
     if (header[0] == MAGIC) {
         start = HEADER_BYTES;
         int64_t found = (int64_t)((length - start) / sizeof(uint16_t));

@@ -296,7 +296,7 @@ LAB_TEST(bad_files_are_one_clear_line) {
     struct {
         int32_t header[256];
         uint16_t tokens[40];
-    } llmc = {.header = {20240520, 1, 41}};
+    } llmc = {.header = {20240520, 1, 41}}, wide = {.header = {20240801, 7, 20}};
     uint16_t high[40] = {[3] = 11};
     const struct {
         const void *bytes;
@@ -304,6 +304,7 @@ LAB_TEST(bad_files_are_one_clear_line) {
         const char *text;
     } cases[] = {
         {&llmc, sizeof llmc, "cut short, 40 of the 41 tokens"},
+        {&wide, sizeof wide, "llm.c's tokens of 32 bits, must be of 16"},
         {high, sizeof high - 1, "cut short, 79 bytes aren't whole tokens"},
         {high, sizeof high, "token 3 is 11, must be below vocab=11"},
         {high, 20, "10 tokens, a batch of 2 sequences of 5 needs 11"},
