@@ -23,6 +23,9 @@
  *     grid: (⌈tokens / 64⌉, heads, images) blocks of 128 threads; attention_any (tokens, heads,
  *     images) with tokens + w floats of shared memory, each rounded up to fours: the compiler reads
  *     a loop's last few at once, also where fewer are left
+ *
+ * On Hopper flash_attention_hopper.cu takes over in bf16 and fp16 from 65 tokens on: a whole ViT is
+ * 7 % faster by that. The rest of this file has no row in bench/results.
  */
 #include "common.cuh"
 

@@ -32,6 +32,8 @@
  *             have their blocks side by side, so that the longest of all of them start first; few
  *             enough that the L2 cache holds their keys and values
  *     scale:  any but 0
+ *
+ * The matrix units bound it in principle. It has no row in bench/results: no GPU of 8.x was there.
  */
 #include "mma.cuh"
 

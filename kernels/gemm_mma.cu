@@ -28,6 +28,8 @@
  *             BLOCK_N / WARPS_N + 8 floats for each warp
  *     grid:   ⌈m / BLOCK_M⌉ · ⌈n / BLOCK_N⌉ blocks of 32 · warps threads
  *     bias and x are only looked at where EPILOGUE names them
+ *
+ * The matrix units bound it in principle. It has no row in bench/results: no GPU of 8.x was there.
  */
 #include "mma.cuh"
 

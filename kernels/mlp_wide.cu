@@ -22,6 +22,9 @@
  * FEW       1: the batch has at most 16 rows
  *
  * DTYPE is what products are done in; everything else is fp32.
+ *
+ * On an H200 a step of the large model, 2 million parameters, takes in tf32 44 µs at batch 16 and 87
+ * at 128, in fp32 46 and 93.
  */
 #include "common.cuh"
 #include "mlp_adam.cuh"

@@ -1,8 +1,15 @@
 /*
- * patches.cu: images into rows of patches, and rows of patches into tokens. Pure movement: a block
- * does one row of the output.
+ * patches.cu: images into rows of patches, and rows of patches into tokens. A block does one row of
+ * the output.
+ *
+ *     patchify  out[b · patches, patch · patch · channels] ← image[b, channels, height, width]
+ *     embed     out[b · (patches + 1), columns] = (first or x[b · patches, columns]) + position of
+ *               the row's token
  *
  *     grid: a block of 128 threads for each row
+ *
+ * Memory bounds both: each number is moved once. They were never timed by themselves. Where a layer
+ * norm comes next, layer_norm.cu does either on the way.
  */
 #include "common.cuh"
 

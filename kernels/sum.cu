@@ -21,6 +21,10 @@
  *
  *     macros: RANKS 2 to 32, THREADS, UNROLL: 16 bytes of each vector that a thread has on their
  *     way
+ *
+ * The two meetings bound short vectors, memory long ones. On 4 slices of an H200 1 KiB of fp32 takes
+ * 4.4 µs, 8 MiB 14.7 µs from the L2 cache and 21.8 µs without: 854 and 577 GB/s by nccl-tests'
+ * definition.
  */
 #include "common.cuh"
 
