@@ -19,9 +19,11 @@ add_executable(bench_reading EXCLUDE_FROM_ALL bench/reading.c)
 target_link_libraries(bench_reading PRIVATE lab)
 add_executable(bench_launch EXCLUDE_FROM_ALL bench/launch.c)
 target_link_libraries(bench_launch PRIVATE lab)
+add_executable(bench_waits EXCLUDE_FROM_ALL bench/waits.c)
+target_link_libraries(bench_waits PRIVATE lab)
 add_executable(bench_analysis EXCLUDE_FROM_ALL bench/analysis.c)
 target_link_libraries(bench_analysis PRIVATE lab)
 add_executable(bench_printer EXCLUDE_FROM_ALL bench/printer.c)
 add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap bench_compose
-                  bench_recording bench_sampler bench_reading bench_launch bench_analysis bench_printer
+                  bench_recording bench_sampler bench_reading bench_launch bench_waits bench_analysis bench_printer
                   gpulab)

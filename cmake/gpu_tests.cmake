@@ -19,7 +19,7 @@ foreach(source ${sources} ${CMAKE_SOURCE_DIR}/tests/conformance/test_ops.c)
     list(APPEND targets ${name})
 endforeach()
 find_library(CMOCKA_SHARED NAMES libcmocka.so.0 REQUIRED HINTS ${CMOCKA_LIBRARY_DIRS} ${CMOCKA_LIBDIR})
-set(bench_programs bench_reading bench_sampler bench_recording bench_launch)
+set(bench_programs bench_reading bench_sampler bench_recording bench_launch bench_waits)
 set_target_properties(${bench_programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
 add_custom_target(gpu_tests
     COMMAND ${CMAKE_COMMAND} -E copy ${CMOCKA_SHARED} ${folder}/libcmocka.so.0
