@@ -1,6 +1,7 @@
 """What benchmarks say about where and what they measured, and under which load."""
 import datetime
 import os
+import statistics
 import subprocess
 import sys
 
@@ -40,6 +41,38 @@ def commit_and_date():
                               capture_output=True, text=True)
         commit = done.stdout.strip() or "unknown"
     return f"commit {commit}, {datetime.date.today()}"
+
+
+CONDITIONS = ("SM clock", "power", "temperature")
+
+
+class Conditions:
+    """Of the first GPU while something runs on it: `with Conditions() as seen: …`, then seen.cells."""
+
+    def __enter__(self):
+        command = ["nvidia-smi", "--id=0", "--query-gpu=clocks.sm,power.draw.instant,temperature.gpu",
+                   "--format=csv,noheader,nounits", "--loop-ms=100"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.cells = []
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.cells = self.medians(self.process.communicate()[0].splitlines())
+
+    @staticmethod
+    def medians(lines):
+        """Of the readings with at least half of the highest power: what begins and ends isn't what runs."""
+        seen = []
+        for line in lines:
+            try:
+                clock, power, heat = map(float, line.split(", "))
+                seen.append((clock, power, heat))
+            except ValueError:
+                pass  # "[N/A]", or a line that was cut off
+        busy = [reading for reading in seen if reading[1] >= max(power for _, power, _ in seen) / 2]
+        return [f"{statistics.median(values):.0f} {unit}" for values, unit in zip(zip(*busy), ("MHz", "W", "°C"))] or [
+            "–"] * len(CONDITIONS)
 
 
 class Foreign:

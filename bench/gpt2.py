@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BATCHES = {4: 430, 16: 560, 64: 570}  # thousand tokens/s asked for
 MODES = ("ours", "eager", "compile")
 COLUMNS = ("batch", "ours", "eager", "compile", "ours/eager", "ours/compile", "asked", "MFU", "memory", "compile's",
-           "J/Mtoken", "compile's J", "SM clock", "power", "temperature")
+           "J/Mtoken", "compile's J", *facts.CONDITIONS)
 lines = []
 
 
@@ -46,17 +46,12 @@ def torch(mode, batch):
     return found[0]
 
 
-def state():
-    """Clock, power and temperature just behind a row of ours."""
-    query = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw,temperature.gpu", "--format=csv,noheader"]
-    return subprocess.run(query, check=False, capture_output=True, text=True).stdout.strip().split(", ")
-
-
 def row(gpulab, batch):
     found, seen = {mode: [] for mode in MODES}, []
     for mode in (*MODES, *reversed(MODES)):
-        found[mode].append(ours(gpulab, batch) if mode == "ours" else torch(mode, batch))
-        seen = state() if mode == "ours" else seen
+        with facts.Conditions() as conditions:
+            found[mode].append(ours(gpulab, batch) if mode == "ours" else torch(mode, batch))
+        seen = conditions.cells if mode == "ours" else seen
 
     def median(mode, key):
         return statistics.median(result[key] for result in found[mode])

@@ -1,6 +1,7 @@
 """bench/training's measurements; see there."""
 import json
 import os
+import statistics
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ MODELS = {"medium": ("50-256-128-64-3", 0.2, 4), "large": ("50-1024-1024-512-512
 BATCHES = (16, 32, 64, 128, 1024)
 DTYPES = ("fp32", "tf32", "bf16")
 COLUMNS = ("model", "dtype", "batch", "ours", "eager", "graph", "replays alone", "graph/ours", "eager/ours",
-           "asked met", "verified")
+           "asked met", *facts.CONDITIONS, "verified")
 lines = []
 
 
@@ -24,28 +25,35 @@ def times(ratio):
     return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
 
 
-def cells(model, dtype, batch, took, verified, peer):
-    """A row of the table, by its columns; `peer` None where there is no PyTorch."""
-    row = {"model": model, "dtype": dtype, "batch": str(batch), "ours": f"{took:.1f}", "verified": verified}
-    if peer:
-        graph, eager = peer["graph_us"] / took, peer["eager_us"] / took
-        met = graph >= MODELS[model][2] and (model != "medium" or eager >= 30)
-        row |= {"eager": f"{peer['eager_us']:.0f}", "graph": f"{peer['graph_us']:.1f}",
-                "replays alone": f"{peer['replay_us']:.1f}", "graph/ours": times(graph),
-                "eager/ours": times(eager), "asked met": "–" if batch > 128 else "yes" if met else "no"}
+def cells(model, dtype, batch, ours, theirs):
+    """A row of the table, by its columns, from two rounds; `theirs` is empty where there is no PyTorch. Times are
+    the rounds' medians, ratios the medians of the rounds' ratios."""
+    steps = [result["step_us"] for result in ours]
+    row = {"model": model, "dtype": dtype, "batch": str(batch), "ours": f"{statistics.median(steps):.1f}",
+           "verified": ours[-1]["verified"], **dict(zip(facts.CONDITIONS, ours[-1]["conditions"]))}
+    if len(theirs) == len(ours):
+        values = {key: [result[f"{key}_us"] for result in theirs] for key in ("eager", "graph", "replay")}
+        ratio = {key: statistics.median(them / us for them, us in zip(taken, steps)) for key, taken in values.items()}
+        met = ratio["graph"] >= MODELS[model][2] and (model != "medium" or ratio["eager"] >= 30)
+        row |= {"eager": f"{statistics.median(values['eager']):.0f}",
+                "graph": f"{statistics.median(values['graph']):.1f}",
+                "replays alone": f"{statistics.median(values['replay']):.1f}", "graph/ours": times(ratio["graph"]),
+                "eager/ours": times(ratio["eager"]), "asked met": "–" if batch > 128 else "yes" if met else "no"}
     return [row.get(column, "–") for column in COLUMNS]
 
 
 def ours(gpulab, dtype, model, batch):
-    """Median step in microseconds, and what verification said."""
-    done = subprocess.run([gpulab, "bench", "mlp", "--json", "--device", "cuda", "--no-limits", "--limit",
-                           "500ms", f"model={model}", f"batch_size={batch}", f"dtype={dtype}",
-                           "compile_model=true"], check=False, capture_output=True, text=True)
+    """Median step in microseconds, what verification said, and the GPU's conditions."""
+    with facts.Conditions() as seen:
+        done = subprocess.run([gpulab, "bench", "mlp", "--json", "--device", "cuda", "--no-limits", "--limit",
+                               "500ms", f"model={model}", f"batch_size={batch}", f"dtype={dtype}",
+                               "compile_model=true"], check=False, capture_output=True, text=True)
     if not done.stdout:
         sys.exit(f"bench/training: {done.stderr.strip()}")
     result = json.loads(done.stdout)
     passed = "passed" if result["verification"]["passed"] else "FAILED"
-    return result["latency_ms"]["median"] * 1e3, f"{passed}: {result['verification']['text']}"
+    return {"step_us": result["latency_ms"]["median"] * 1e3, "conditions": seen.cells,
+            "verified": f"{passed}: {result['verification']['text']}"}
 
 
 def peers(rows):
@@ -55,6 +63,17 @@ def peers(rows):
     return {result["row"]: result for result in found}
 
 
+def in_turn(gpulab, dtype):
+    """The rows of a dtype: ours, theirs, theirs, ours."""
+    rows = {(m, b): f"{dtype}:{MODELS[m][0]}:{MODELS[m][1]}:{b}" for m in MODELS for b in BATCHES}
+    first = {key: ours(gpulab, dtype, *key) for key in rows}
+    theirs = [peers(rows.values()) for _ in range(2)]
+    for (model, batch), row in rows.items():
+        results = [first[model, batch], ours(gpulab, dtype, model, batch)]
+        found = [results_of[row] for results_of in theirs if row in results_of]
+        say(f"| {' | '.join(cells(model, dtype, batch, results, found))} |")
+
+
 def main():
     gpulab, words = sys.argv[1], sys.argv[2:]
     for word in words:
@@ -62,21 +81,16 @@ def main():
             sys.exit(f"bench/training: there is no dtype '{word}'; there are {', '.join(DTYPES)}")
     name, driver = facts.gpu()
     facts.program(gpulab)
-    dtypes = words or DTYPES
-    rows = {(d, m, b): f"{d}:{MODELS[m][0]}:{MODELS[m][1]}:{b}"
-            for d in dtypes for m in MODELS for b in BATCHES}
-    theirs = peers(rows.values())
     say(f"# Training steps on an {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("Microseconds for a step. Asked at batches up to 128: medium 4 ×, large 3 × PyTorch's graph; medium")
     say("30 × eager. The graph has its next batch copied into place, as ours finds its own; replays alone are")
-    say("beside it.")
+    say("next to it. In turn, for each dtype: ours, PyTorch, PyTorch, ours; medians, and of ratios the median.")
     say()
     say(f"| {' | '.join(COLUMNS)} |")
     say("|" + "---|" * len(COLUMNS))
-    for (dtype, model, batch), row in rows.items():
-        took, verified = ours(gpulab, dtype, model, batch)
-        say(f"| {' | '.join(cells(model, dtype, batch, took, verified, theirs.get(row)))} |")
+    for dtype in words or DTYPES:
+        in_turn(gpulab, dtype)
     if not words:
         folder = os.environ.get("OUT") or f"{HERE}/results"
         path = f"{folder}/training-{name.lower().replace(' ', '-')}.md"
