@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -206,6 +207,38 @@ def table(groups):
     say("the forward, where copies are the limit. A dash: that peer wasn't run here, or nothing is asked.")
 
 
+# --- in turn ---
+
+LARGE = ("vit32x6x512", "vit16x8x768", "vit16x12x1024")  # of others copies or launches are what is timed
+
+
+def compiled_peer(row):
+    """Samples/s of PyTorch's compiled model, in a process of its own; None where it failed."""
+    done = subprocess.run([sys.executable, f"{HERE}/peers/torch_vit_gpu.py", "compiled", row], check=False,
+                          capture_output=True, text=True)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return found[0]["samples_per_second"] if found else None
+
+
+def in_turn(groups):
+    """Compiled models: ours, theirs, theirs, ours. What PyTorch compiles is in its cache before."""
+    rows = [(dtype, model, batch) for dtype in groups for model in LARGE for batch in BATCHES[1:]]
+    prepare_peers([row_name(*row) for row in rows])
+    columns = ("model", "dtype", "batch", "ours", "reduce-overhead", "ours/reduce-overhead", *facts.CONDITIONS)
+    say(f"| {' | '.join(columns)} |")
+    say("|" + "---|" * len(columns))
+    for dtype, model, batch in rows:
+        mine = [vit(dtype, model, batch, "compile_model=true")]
+        theirs = [compiled_peer(row_name(dtype, model, batch)) for _ in range(2)]
+        with facts.Conditions() as seen:
+            mine.append(vit(dtype, model, batch, "compile_model=true"))
+        found = None not in theirs
+        ratio = statistics.median(a / b for a, b in zip(mine, theirs)) if found else None
+        cells = (model, dtype, str(batch), number(statistics.median(mine)),
+                 number(statistics.median(theirs) if found else None), f"{ratio:.2f}" if ratio else "–", *seen.cells)
+        say(f"| {' | '.join(cells)} |")
+
+
 # --- beside the table ---
 
 def copies_of_64_mib():
@@ -256,8 +289,8 @@ def slices_side_by_side():
 
 
 def main():
-    peers = words[:1] == ["peers"]
-    groups = words[1:] if peers else words
+    turn, peers = words[:1] == ["in-turn"], words[:1] == ["peers"]
+    groups = words[1:] if peers or turn else words
     for group in groups:
         if group not in GROUPS:
             sys.exit(f"bench/gpu: there is no group '{group}'; there are {', '.join(GROUPS)}")
@@ -271,6 +304,9 @@ def main():
     say("Samples per second of the ViT pipeline (H2D, forward, D2H of the output). Peers: PyTorch, the")
     say("same pipeline, eager and torch.compile(mode=\"reduce-overhead\").")
     say()
+    if turn:
+        in_turn(groups or list(GROUPS))
+        return
     table(groups or list(GROUPS))
     if not groups:
         say()

@@ -20,7 +20,7 @@ LOGIT_ROWS = 8192  # as many as a step does at a time
 PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "backward": ("FlashAttention-2", "cuDNN"),
          "training": ("PyTorch", "torch.compile"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
 GROUPS = ("attention", "backward", "training", "softmax", "gemm", "vit")
-IN_TURN = ("backward", "training")
+GRAPHS = ("backward", "training")  # replayed, by bench_launch
 LIBRARY = "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8"  # cuBLASLt's fastest of eight, on Hopper
 
 
@@ -60,7 +60,7 @@ def rows_of(group):
 def title(row):
     if row["kind"] == "attention":
         return f"attention {row['head_dim']} {'causal' if row['causal'] else 'none'} {row['seq']}"
-    if row["kind"] in IN_TURN:
+    if row["kind"] in GRAPHS:
         return f"{row['op']} {'x'.join(str(n) for n in row['sizes'])}{' causal' if row.get('causal') else ''}"
     if row["kind"] == "softmax":
         return f"softmax {row['rows']}x{row['columns']}"
@@ -106,31 +106,6 @@ def launch(gpulab, row):
     return out["flops" if row["kind"] == "backward" else "bytes"] / out["seconds"] / 1e12
 
 
-def mean(a, b):
-    return {name: (a[name] + b[name]) / 2 for name in a if name in b}
-
-
-def say_in_turn(gpulab, rows):
-    """Rows of launches: ours, theirs, theirs, ours, each a process of its own."""
-    first = [launch(gpulab, row) for row in rows]
-    theirs = [mean(a, b) for a, b in zip(peers(rows), peers(rows))]
-    names = PEERS[rows[0]["kind"]]
-    say()
-    say(f"| kernel | ours | {' | '.join(names)} | {' | '.join(f'ours/{name}' for name in names)} |")
-    say("|" + "---|" * (2 + 2 * len(names)))
-    for row, a, other in zip(rows, first, theirs):
-        rate, values = (a + launch(gpulab, row)) / 2, [other.get(name) for name in names]
-        cells = [title(row), f"{rate:.4g}", *(f"{value:.4g}" if value else "–" for value in values),
-                 *(f"{rate / value:.2f}" if value else "–" for value in values)]
-        say(f"| {' | '.join(cells)} |")
-
-
-def in_turn(gpulab, row, rate):
-    """Ours and cuBLASLt by the same program, in the order ours, theirs, theirs, ours; means."""
-    theirs = [ours(gpulab, row, LIBRARY)[0] for _ in range(2)]
-    return (rate + ours(gpulab, row)[0]) / 2, {"cuBLASLt": sum(theirs) / 2}
-
-
 def peers(rows):
     """The peers' figures by row: {"FlashAttention-2": …, "cuDNN": …}; none without PyTorch."""
     done = subprocess.run([sys.executable, os.path.join(HERE, "peers", "torch_kernels.py")],
@@ -151,23 +126,55 @@ def say(text=""):
 
 def say_head(kind):
     names = PEERS[kind]
-    columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names), "limit",
-               *(["tuning"] if kind == "gemm" else []), "configuration"]
+    columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names),
+               *([] if kind in GRAPHS else ["limit"]), *(["tuning"] if kind == "gemm" else []), *facts.CONDITIONS,
+               *([] if kind in GRAPHS else ["configuration"])]
     say()
     say(f"| {' | '.join(columns)} |")
     say("|" + "---|" * len(columns))
 
 
-def say_row(gpulab, row, theirs):
-    tuning = [tune(gpulab, row)] if row["kind"] == "gemm" else []
-    rate, limit, configuration = ours(gpulab, row)
-    if row["kind"] == "gemm" and configuration.startswith("way="):
-        rate, theirs = in_turn(gpulab, row, rate)
-    values = [theirs.get(name) for name in PEERS[row["kind"]]]
-    cells = [title(row), f"{rate:.4g}", *(f"{value:.4g}" if value else "–" for value in values),
-             *(f"{rate / value:.2f}" if value else "–" for value in values), f"{limit:.4g}", *tuning,
-             configuration]
+def say_row(row, rounds, *rest):
+    """A row from its rounds of our rate and the peers' rates: means of both, and of the rounds' ratios."""
+    taken = [[theirs.get(name) for _, theirs in rounds] for name in PEERS[row["kind"]]]
+    mean = [sum(values) / len(values) if all(values) else None for values in taken]
+    ratios = [sum(rate / value for (rate, _), value in zip(rounds, values)) / len(values) if all(values) else None
+              for values in taken]
+    cells = [title(row), f"{sum(rate for rate, _ in rounds) / len(rounds):.4g}",
+             *(f"{value:.4g}" if value else "–" for value in mean),
+             *(f"{ratio:.2f}" if ratio else "–" for ratio in ratios), *rest]
     say(f"| {' | '.join(cells)} |")
+
+
+def measure(gpulab, row):
+    """Our rate, and the cells before and behind the GPU's conditions."""
+    if row["kind"] in GRAPHS:
+        return launch(gpulab, row), [], []
+    rate, limit, configuration = ours(gpulab, row)
+    return rate, [f"{limit:.4g}"], [configuration]
+
+
+def say_rounds(gpulab, rows):
+    """Ours, theirs, theirs, ours, each of ours a process of its own."""
+    first = [measure(gpulab, row)[0] for row in rows]
+    theirs = list(zip(peers(rows), peers(rows)))
+    for row, mine, found in zip(rows, first, theirs):
+        with facts.Conditions() as seen:
+            rate, before, behind = measure(gpulab, row)
+        say_row(row, [(mine, found[0]), (rate, found[1])], *before, *seen.cells, *behind)
+
+
+def say_products(gpulab, rows):
+    """The same for each product, where our program can time cuBLASLt; else PyTorch's loop, once."""
+    for row, theirs in zip(rows, peers(rows)):
+        tuning = tune(gpulab, row)
+        with facts.Conditions() as seen:
+            rate, before, behind = measure(gpulab, row)
+        rounds = [(rate, theirs)]
+        if behind[0].startswith("way="):
+            found = [{"cuBLASLt": ours(gpulab, row, LIBRARY)[0]} for _ in range(2)]
+            rounds = [(rate, found[0]), (ours(gpulab, row)[0], found[1])]
+        say_row(row, rounds, *before, tuning, *seen.cells, *behind)
 
 
 def main():
@@ -177,22 +184,19 @@ def main():
         sys.exit(f"bench/kernels: no group {unknown[0]}: there are {', '.join(GROUPS)}")
     name, driver = facts.gpu()
     facts.program(gpulab)
-    rows = [row for group in groups if group not in IN_TURN for row in rows_of(group)]
     say(f"# Kernels of our own: {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("bf16. TFLOP/s of attention and products, TB/s read and written of all else, each over half a second")
-    say("without a pause. backward and training: replayed from graphs, in turn; others: ours as `gpulab bench` has it,")
-    say("products tuned first.")
-    for group in groups:
-        if group in IN_TURN:
-            say_in_turn(gpulab, rows_of(group))
+    say("without a pause. In turn: ours, theirs, theirs, ours; means of the two, and of the two ratios. backward and")
+    say("training: replayed from graphs; others: ours as `gpulab bench` has it, products tuned first.")
     kind = None
-    for row, theirs in zip(rows, peers(rows) if rows else []):
-        if row["kind"] != kind:
-            kind = row["kind"]
+    for group in groups:
+        rows = rows_of(group)
+        if rows[0]["kind"] != kind:
+            kind = rows[0]["kind"]
             say_head(kind)
-        say_row(gpulab, row, theirs)
-    kinds = {GROUPS: "kernels", IN_TURN: "kernels-training"}
+        (say_products if kind == "gemm" else say_rounds)(gpulab, rows)
+    kinds = {GROUPS: "kernels", GRAPHS: "kernels-training"}
     if tuple(groups) in kinds:
         folder = os.environ.get("OUT") or os.path.join(HERE, "results")
         slug = name.lower().replace(" ", "-")

@@ -36,7 +36,7 @@ stand_in gpulab <<'SH'
 case $1 in
 tune) echo '{"autotune_duration_seconds": 5.04, "from_cache": false}' ;;
 bench) echo '{"flops_per_second": 6e14, "limits": {"flops_per_second": 8e14}, "verification": {"passed": true},
-              "latency_ms": {"median": 0.05}, "config": {"config": "way=1"}}' ;;
+              "latency_ms": {"median": 0.05}, "samples_per_second": 640, "config": {"config": "way=1"}}' ;;
 esac
 SH
 stand_in bench_launch <<'SH'
@@ -50,6 +50,10 @@ if "torch_mlp" in sys.argv[0]:
     for row in sys.argv[1:]:
         print(json.dumps({"row": row, "eager_us": 1500, "graph_us": 200, "replay_us": 190}))
     sys.exit(0)
+if "torch_vit" in sys.argv[0]:
+    for row in sys.argv[2:] if sys.argv[1] == "compiled" else []:
+        print(json.dumps({"row": row, "samples_per_second": 500}))
+    sys.exit(0)
 rates = {"attention": {"FlashAttention-2": 300, "cuDNN": 800}, "backward": {"cuDNN": 800}, "gemm": {"cuBLASLt": 500}}
 print(json.dumps([rates[row["kind"]] for row in json.load(sys.stdin)]))
 sys.exit(0)
@@ -57,10 +61,10 @@ PY
 bench kernels "$work/bin/gpulab" attention backward gemm
 expect_status 0
 expect_out '^# Kernels of our own: NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
-expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| limit \|'
-expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 800 \| way=1 \|$'
-expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \|$'
-expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 600 \| 1.00 \| 800 \| 5.0 s \| way=1 \|$'
+expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| limit \| SM clock \| power \| temperature \| configuration \|$'
+expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 800 \| – \| – \| – \| way=1 \|$'
+expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \| – \| – \| – \|$'
+expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 600 \| 1.00 \| 800 \| 5.0 s \| – \| – \| – \| way=1 \|$'
 
 sed -i 's/"passed": true/"passed": true, "text": "to 1e-7"/' "$work/bin/gpulab"
 bench training "$work/bin/gpulab" tf32
@@ -68,4 +72,7 @@ expect_status 0
 expect_out '^# Training steps on an NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
 expect_out '^\| medium \| tf32 \| 16 \| 50.0 \| 1500 \| 200.0 \| 190.0 \| 4.00 \| 30 \| yes \| – \| – \| – \| passed: to 1e-7 \|$'
 [ "$(grep -c '^| large | tf32' "$work/out")" = 5 ] || fail "not five rows of the large model"
+bench gpu "$work/bin/gpulab" in-turn bf16
+expect_status 0
+expect_out '^\| vit16x12x1024 \| bf16 \| 64 \| 640 \| 500 \| 1.28 \| – \| – \| – \|$'
 finish
