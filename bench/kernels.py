@@ -19,7 +19,7 @@ PARAMETERS = 124475904  # with the padded words
 LOGIT_ROWS = 8192  # as many as a step does at a time
 PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "backward": ("FlashAttention-2", "cuDNN"),
          "training": ("PyTorch", "torch.compile"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
-GROUPS = ("attention", "backward", "training", "softmax", "gemm", "vit")
+GROUPS = ("attention", "grouped", "backward", "training", "softmax", "gemm", "vit")
 GRAPHS = ("backward", "training")  # replayed, by bench_launch
 LIBRARY = "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8"  # cuBLASLt's fastest of eight, on Hopper
 
@@ -30,6 +30,14 @@ def attention_rows():
             for seq in (1024, 4096, 16384):
                 yield {"kind": "attention", "batch": TOKENS // seq, "heads": WIDTH // head_dim, "seq": seq,
                        "head_dim": head_dim, "causal": causal}
+
+
+def grouped_rows():
+    """Long causal ones whose 16 heads of queries share 4 of keys and values, or a single one."""
+    for kv_heads in (4, 1):
+        for seq in (8192, 16384):
+            yield {"kind": "attention", "batch": TOKENS // seq, "heads": 16, "kv_heads": kv_heads, "seq": seq,
+                   "head_dim": 128, "causal": True, "dtype": "fp16"}
 
 
 def training_rows():
@@ -51,6 +59,8 @@ def rows_of(group):
         return [{"kind": group, **row} for row in training_rows()]
     if group == "attention":
         return list(attention_rows())
+    if group == "grouped":
+        return list(grouped_rows())
     if group == "softmax":
         return [{"kind": "softmax", "rows": r, "columns": c} for r, c in SOFTMAX]
     sizes = [(n, n, n, "none") for n in SQUARES] if group == "gemm" else VIT
@@ -59,7 +69,8 @@ def rows_of(group):
 
 def title(row):
     if row["kind"] == "attention":
-        return f"attention {row['head_dim']} {'causal' if row['causal'] else 'none'} {row['seq']}"
+        shared = f" {row['heads']}:{row['kv_heads']} heads {row['dtype']}" if "kv_heads" in row else ""
+        return f"attention {row['head_dim']} {'causal' if row['causal'] else 'none'} {row['seq']}{shared}"
     if row["kind"] in GRAPHS:
         return f"{row['op']} {'x'.join(str(n) for n in row['sizes'])}{' causal' if row.get('causal') else ''}"
     if row["kind"] == "softmax":
@@ -69,8 +80,8 @@ def title(row):
 
 def words_of(row):
     workload = {"attention": "flash_attention_v2", "softmax": "softmax", "gemm": "gemm"}[row["kind"]]
-    keys = [f"{key}={str(value).lower()}" for key, value in row.items() if key != "kind"]
-    return [workload, "dtype=bf16", *keys, *(["layout=nt"] if row["kind"] == "gemm" else [])]
+    keys = [f"{key}={str(value).lower()}" for key, value in {"dtype": "bf16", **row}.items() if key != "kind"]
+    return [workload, *keys, *(["layout=nt"] if row["kind"] == "gemm" else [])]
 
 
 def tune(gpulab, row):

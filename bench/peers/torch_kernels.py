@@ -32,13 +32,16 @@ def seconds(call):
 
 
 def attention(row):
-    shape = (row["batch"], row["seq"], row["heads"], row["head_dim"])
-    q, k, v = (torch.randn(shape, **BF16).transpose(1, 2) for _ in range(3))
+    shared = row.get("kv_heads", row["heads"])
+    how = {"device": "cuda", "dtype": {"bf16": torch.bfloat16, "fp16": torch.float16}[row.get("dtype", "bf16")]}
+    q, k, v = (torch.randn(row["batch"], row["seq"], heads, row["head_dim"], **how).transpose(1, 2)
+               for heads in (row["heads"], shared, shared))
     flops = 4 * row["batch"] * row["heads"] * row["seq"] ** 2 * row["head_dim"] / (1 + row["causal"])
     found = {}
     for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
         with sdpa_kernel(backend):
-            found[name] = flops / seconds(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=row["causal"]))
+            found[name] = flops / seconds(lambda: F.scaled_dot_product_attention(
+                q, k, v, is_causal=row["causal"], enable_gqa=shared != row["heads"]))
     return found
 
 

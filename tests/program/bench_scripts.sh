@@ -58,11 +58,12 @@ rates = {"attention": {"FlashAttention-2": 300, "cuDNN": 800}, "backward": {"cuD
 print(json.dumps([rates[row["kind"]] for row in json.load(sys.stdin)]))
 sys.exit(0)
 PY
-bench kernels "$work/bin/gpulab" attention backward gemm
+bench kernels "$work/bin/gpulab" attention grouped backward gemm
 expect_status 0
 expect_out '^# Kernels of our own: NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
 expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| limit \| SM clock \| power \| temperature \| configuration \|$'
 expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 800 \| – \| – \| – \| way=1 \|$'
+expect_out '^\| attention 128 causal 8192 16:1 heads fp16 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \|'
 expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \| – \| – \| – \|$'
 expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 600 \| 1.00 \| 800 \| 5.0 s \| – \| – \| – \| way=1 \|$'
 
