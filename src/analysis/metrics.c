@@ -351,6 +351,10 @@ static bool is_same_pair(const struct lab_claim *a, const struct lab_claim *b) {
 /* Of the objective: the one that the answer states comes first. */
 static void add_claims(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        struct lab_arena *arena) {
+    for (int c = 0; c < metric->class_count; c++)
+        add_claims(result, &metric->classes[c], arena);
+    if (metric->class_count > 0)
+        return;
     const struct lab_claim *lead = &metric->lead,
                            *stated = metric->best ? lead : metrics_worst(metric);
     if (stated)
@@ -374,6 +378,8 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
                        struct lab_arena *arena) {
     if (metric->count == 0) {
         result->action = DIVERGED;
+    } else if (metric->class_count > 0) {
+        result->action = metrics_class_action(metric, arena);
     } else if (metric->best) {
         const struct lab_value *command =
             lab_value_get(metric->values[0].setting->point.runs[0]->options, "command");
@@ -410,7 +416,8 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
     for (int i = 0; i < valued; i++) {
         metrics_align(&metrics[i], settings->at_end, arena);
         add_compared(&metrics[i], arena);
-        metrics_compare(&metrics[i], arena);
+        if (!metrics_compare_classes(&metrics[i], arena))
+            metrics_compare(&metrics[i], arena);
     }
     add_part(result, settings, metrics, valued, first, true, arena);
     for (int i = 0; i < valued; i++)

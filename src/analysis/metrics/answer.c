@@ -171,6 +171,8 @@ const char *metrics_answer(const struct metrics_metric *metric,
     int same = 0;
     if (metric->count == 0 || !metric->values)
         return metrics_diverged_words(metric, arena);
+    if (metric->class_count > 0)
+        return metrics_class_answer(metric, settings, arena);
     if (metric->compared == 1)
         return lab_arena_printf(arena, "%s: %s with %s, %s.", metrics_named(metric, arena),
                                 value_text(metric, metric->values[0].value, arena),

@@ -73,16 +73,18 @@ struct metrics_metric {
     bool differs;                 /* some value is 0 or below: differences instead of ratios */
     struct metrics_value *values; /* of settings that have one, the best first */
     int count;
-    int drawn;                 /* with those behind them that diverged in all runs */
-    int compared;              /* of them, before those that diverged; all where all did */
-    double at;                 /* the step that they are compared at; NaN = at their ends */
-    const char *ends_by;       /* why, where these differ: ", which max_iters sets" */
-    const char *quantity;      /* that is compared: "loss", "loss at step 100" */
-    int reported, reported_by; /* runs and settings that reported it, finite or not */
-    int lost;                  /* runs whose last value isn't finite */
-    double start;              /* mean first value over settings; NaN = unknown */
-    const char *best;          /* certainly better than every other; NULL = none is */
-    struct lab_claim lead;     /* "metrics.best": the best value against the next */
+    int drawn;                      /* with those behind them that diverged in all runs */
+    int compared;                   /* of them, before those that diverged; all where all did */
+    double at;                      /* the step that they are compared at; NaN = at their ends */
+    const char *ends_by;            /* why, where these differ: ", which max_iters sets" */
+    const char *quantity;           /* that is compared: "loss", "loss at step 100" */
+    int reported, reported_by;      /* runs and settings that reported it, finite or not */
+    int lost;                       /* runs whose last value isn't finite */
+    double start;                   /* mean first value over settings; NaN = unknown */
+    const char *best;               /* certainly better than every other; NULL = none is */
+    struct lab_claim lead;          /* "metrics.best": the best value against the next */
+    struct metrics_metric *classes; /* by model, of a workload whose samples differ in work */
+    int class_count;                /* 0 = they don't */
 };
 
 /* Of one run: the last value, of all ranks that reported it the mean. Of a rate the median, of
@@ -134,6 +136,8 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
                                   struct lab_arena *arena);
 /* Settings with each other; their values are in the planned order before, the best first after. */
 void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena);
+/* The same within each model, where the work of a sample differs; false = it doesn't. */
+bool metrics_compare_classes(struct metrics_metric *metric, struct lab_arena *arena);
 /* Whether it is certain, and for the better. */
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim);
 /* Whether the setting is certainly worse than the best. */
@@ -156,6 +160,11 @@ const char *metrics_named(const struct metrics_metric *metric, struct lab_arena 
 const char *metrics_answer(const struct metrics_metric *metric,
                            const struct metrics_settings *settings, bool chosen,
                            struct lab_arena *arena);
+
+/* The same where it has classes; and the settings to use, NULL = none is best. */
+const char *metrics_class_answer(const struct metrics_metric *metric,
+                                 const struct metrics_settings *settings, struct lab_arena *arena);
+const char *metrics_class_action(const struct metrics_metric *metric, struct lab_arena *arena);
 
 /* Runs of a setting whose last value isn't finite. */
 int metrics_lost(const struct metrics_setting *setting, const struct metrics_metric *metric);

@@ -174,6 +174,39 @@ LAB_TEST(a_workload_is_compared_by_its_rate) {
     assert_true(lab_analysis_find("metrics", NULL)->interest(&g->study.table) > 0);
 }
 
+/* Given a matrix over models, too, then none is chosen for being small: each has its best batch. */
+LAB_TEST(a_small_model_is_no_better_setting) {
+    struct given *g = *state;
+    static const char *const models[] = {"medium", "large"};
+    g->study.table.matrix =
+        given_json(&g->study, "{\"batch_size\": [32, 64], \"model\": [\"medium\", \"large\"]}");
+    for (int r = 0; r < 3; r++)
+        for (int m = 0; m < 2; m++)
+            for (int size = 32; size <= 64; size *= 2) {
+                struct lab_study_run *run = given_add(
+                    &g->study,
+                    (struct given_run){.model = lab_arena_printf(&g->study.arena, "mlp_%s_batch%d",
+                                                                 models[m], size),
+                                       .repeat = r,
+                                       .rate = m ? 10 + 0.1 * size + 0.01 * r : size + 0.1 * r});
+                run->work.samples = size; /* the update's share is of a step */
+                run->work.flops = (m ? 1e7 : 1e5) * (size + 2);
+                run->options = given_json(
+                    &g->study,
+                    lab_arena_printf(&g->study.arena, "{\"batch_size\": %d, \"model\": \"%s\"}",
+                                     size, models[m]));
+            }
+    analyse(g);
+    assert_says(g, "batch_size=64, model=medium: 99.7% higher throughput than batch_size=32, "
+                   "model=medium");
+    assert_says(g, "batch_size=64, model=large: 24.2% higher throughput than batch_size=32, "
+                   "model=large");
+    assert_string_equal(g->result.action, "By model, use: batch_size=64, model=medium; "
+                                          "batch_size=64, model=large. Larger batches than 64: not "
+                                          "tested");
+    assert_string_equal(cell(g, "settings", 3, "Change")->text, "reference");
+}
+
 /* Given rates that three digits don't tell apart, then the answer has as many as do. */
 LAB_TEST(values_that_differ_read_differently) {
     struct given *g = *state;
