@@ -6,6 +6,7 @@
 
 #include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
+#include "analysis/peers/peers.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -151,8 +152,8 @@ static const char *range_sentence(const struct crossover_group *groups, int coun
     return lab_arena_strdup(arena, text.text);
 }
 
-/* Nearest NUMA nodes first: a remote one shifts the crossover. */
-static void add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
+/* Nearest NUMA nodes first: a remote one shifts the crossover. False = no devices are pooled. */
+static bool add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
                        int count, struct lab_arena *arena) {
     struct lab_stage_estimates *found = NULL;
     struct lab_stage_pooled *pooled = NULL;
@@ -176,6 +177,22 @@ static void add_pooled(struct lab_analysis_result *result, const struct crossove
         told ? lab_arena_strdup(arena, text.text) : common_sentence(groups, count, arena);
     if (!result->answer)
         result->answer = range_sentence(groups, count, arena);
+    return told > 0;
+}
+
+/* A device that differs from its peers (peers.h) has a crossover of its own: the mean of all is
+ * not that. */
+static void add_odd(struct lab_analysis_result *result, const struct lab_study_table *study,
+                    const struct crossover_group *groups, int count, struct lab_arena *arena) {
+    struct lab_peers peers = lab_peers_make(study, arena);
+    for (int d = 0; d < peers.device_count; d++)
+        for (int g = 0; g < count && peers.devices[d].odd; g++) {
+            const struct lab_claim *claim = &groups[g].series[0].claim;
+            const char *device = groups[g].models[0].point->runs[0]->ranks[0].device;
+            if (claim->verdict == LAB_CLAIM_YES && lab_str_equal(device, peers.devices[d].name))
+                result->answer = lab_arena_printf(arena, "%s %s.", result->answer,
+                                                  lab_claim_sentence(claim, arena));
+        }
 }
 
 /* --- the whole --- */
@@ -230,7 +247,8 @@ static int crossover_run(const struct lab_analysis_input *input, struct lab_anal
     }
     if (count == 0)
         result->untested = "no run on a single device is done.";
-    add_pooled(result, all, count, arena);
+    if (add_pooled(result, all, count, arena) && input->study_count == 1)
+        add_odd(result, &input->studies[0], all, count, arena);
     add_claims(result, all, count, arena);
     crossover_add_chart(result, all, count, arena);
     return 0;

@@ -274,6 +274,27 @@ LAB_TEST(test_devices_are_pooled_first) {
     }
 }
 
+/* A device that differs from its peers is named after the mean, with a crossover of its own. */
+LAB_TEST(test_a_slow_device_has_its_own) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++) {
+        int first = given.table.run_count;
+        add_models(&given, 5, 0.01);
+        for (int i = first; i < given.table.run_count; i++) {
+            struct lab_study_run *run = &given.table.runs[i];
+            run->ranks[0].device = lab_arena_printf(&given.arena, "cuda:%d", gpu);
+            run->point = lab_arena_printf(&given.arena, "gpu%d_%s", gpu, run->model);
+            run->rate = (gpu == 2 ? 900 : 1000) * (1 + 0.002 * given_normal(&given));
+        }
+    }
+    struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+    assert_says(result.answer, "GPUs 0–3, NUMA node 0: crossover at ");
+    assert_says(result.answer, " GPU 2, NUMA node 0: crossover at ");
+    assert_null(strstr(result.answer, " GPU 1, NUMA node 0: "));
+    given_end(&given);
+}
+
 LAB_TEST(test_one_run_each_gives_values_and_no_verdict) {
     struct given_study given;
     given_begin(&given, "quick_test");
