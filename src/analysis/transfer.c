@@ -70,11 +70,11 @@ static const struct look copy_looks[LAB_TRANSFER_DIRECTIONS] = {
 
 static const struct look looks[LAB_TRANSFER_QUESTIONS] = {
     {"Throughput by batch size", "batches", "transfer_batch", "Batch [images]",
-     "Compared with the smallest batch, mean over NUMA nodes."},
+     "Mean over all NUMA nodes that were tested."},
     {"Throughput by pool size", "pools", "transfer_pool", "Pool [MiB]",
-     "Compared with the smallest pool, mean over NUMA nodes."},
+     "Mean over all NUMA nodes that were tested."},
     {"Farthest NUMA node by pool size", "pressure", "transfer_pressure", "Pool [MiB]",
-     "Compared with the nearest NUMA node. A falling line is memory pressure."},
+     "A falling line is memory pressure."},
 };
 
 /* --- parts --- */
@@ -162,7 +162,7 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
                          const struct look *look) {
     struct lab_effect none = effect_of(&lab_claim_none);
     struct figures figures = {answer->count, none, none, answer->pooled};
-    struct look named = *look; /* with what the change is from and to */
+    struct look named = *look, drawn = *look; /* with what the change is from and to */
     bool pressure = lab_str_equal(answer->pooled.quantity, "remote/local throughput");
     named.name =
         lab_arena_printf(to->arena, "%s: %s%s vs %s", look->name, pressure ? "remote/local, " : "",
@@ -177,7 +177,9 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
     lab_analysis_own_columns(table, to->arena)[1].title = look->x;
     lab_analysis_add_claim(to->result, &answer->pooled, to->arena);
     lab_rows_add_claims(to->result, &rows, to->arena);
-    add_chart(to, look, lab_axis("Change of throughput [%]"), &rows, "value", "change", "model");
+    drawn.name = lab_arena_printf(to->arena, "%s, compared with %s", look->name,
+                                  pressure ? "the nearest NUMA node" : answer->pooled.reference);
+    add_chart(to, &drawn, lab_axis("Change of throughput [%]"), &rows, "value", "change", "model");
 }
 
 /* --- the whole --- */

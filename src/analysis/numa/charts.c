@@ -184,6 +184,15 @@ static struct lab_rows collect(const struct lab_numa_grid *grid, struct lab_aren
     return LAB_ROWS(remote_fields, rows, count);
 }
 
+/* Whether models of the same work differ in something else, as in batch: no line joins those. */
+static bool has_equal_works(const struct lab_numa_grid *grid) {
+    for (int m = 0; m < grid->model_count; m++)
+        for (int k = 0; k < m; k++)
+            if (grid->models[m].complexity == grid->models[k].complexity)
+                return true;
+    return false;
+}
+
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                          const char *suffix, struct lab_arena *arena) {
     int feeds;
@@ -202,7 +211,8 @@ void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_nu
                             lab_axis("Change of throughput [%]"), arena);
     bool single = feeds <= LINES_MAX;
     lab_rows_add_series(panel, single ? &remote : &pooled, "gflop", "change",
-                        single ? "feed" : "distance", LAB_CHART_LINE_POINTS, arena);
+                        single ? "feed" : "distance",
+                        has_equal_works(grid) ? LAB_CHART_POINTS : LAB_CHART_LINE_POINTS, arena);
     if (panel->series_count > 0)
         lab_analysis_add_chart(result, lines, arena);
 }
