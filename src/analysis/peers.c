@@ -115,6 +115,7 @@ static const struct lab_field device_fields[] = {
     FIELD(difference.differs, "differs", NULL, LAB_UNIT_TEXT),
     FIELD(difference.symptoms, "symptoms", NULL, LAB_UNIT_TEXT),
     FIELD(difference.alike, "alike", NULL, LAB_UNIT_TEXT),
+    FIELD(difference.brief, "brief", NULL, LAB_UNIT_TEXT),
 };
 
 static const struct lab_field model_fields[] = {

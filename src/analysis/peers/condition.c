@@ -73,6 +73,8 @@ struct lab_condition lab_condition_of(const struct lab_study_table *study, const
         add(&xids, result->xids.count);
         add_samples(run, sampled, &errors, &drawn);
         found.runs++;
+        found.longest_s =
+            fmax(found.longest_s, 1e-9 * (double)(run->run->end_ns - run->run->start_ns));
         found.numa_node = run->ranks[0].device_node >= 0 ? run->ranks[0].device_node : (double)NAN;
         found.link_gb_s = link_of(study->machine, run->ranks[0].gpu);
     }
@@ -98,7 +100,7 @@ static const struct {
 } compared[] = {
     {"SM clock", " MHz", offsetof(struct lab_condition, sm_clock_mhz), 0.01, 5, false},
     {"temperature", " °C", offsetof(struct lab_condition, temperature_c), 0, 5, true},
-    {"power", " W", offsetof(struct lab_condition, power_w), 0.05, 5, true},
+    {"power", " W", offsetof(struct lab_condition, power_w), 0.05, 1.5, true},
     {"power limit", " W", offsetof(struct lab_condition, power_limit_w), 0.01, 1, false},
     {"PCIe generation", "", offsetof(struct lab_condition, pcie_generation), 0, 0.5, false},
     {"PCIe lanes", "", offsetof(struct lab_condition, pcie_width), 0, 0.5, false},
@@ -108,8 +110,9 @@ static const struct {
     {"Xid errors", "", offsetof(struct lab_condition, xids), 0, 0.5, false},
 };
 
-#define PEERS_SHOW_SPREAD 3 /* fewer say little of it */
-#define SPREADS_APART     3 /* farther than the farthest peer, from their median */
+#define WARM_S            60 /* a shorter run shows no heat */
+#define PEERS_SHOW_SPREAD 3  /* fewer say little of it */
+#define SPREADS_APART     3  /* farther than the farthest peer, from their median */
 
 /* A share holds for peers that scatter; of peers that are alike less is a difference. */
 static double threshold(int number, const double *values, size_t count, double usual) {
@@ -125,6 +128,14 @@ static double value_at(const struct lab_condition *condition, size_t offset) {
     double value;
     memcpy(&value, (const char *)condition + offset, sizeof value);
     return value;
+}
+
+/* Heat and throttling take minutes to show. */
+static const char *brief_words(const struct lab_condition *own, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (own->longest_s > 0 && own->longest_s < WARM_S)
+        lab_str_add_duration(&text, own->longest_s, 0);
+    return lab_arena_strdup(arena, text.text);
 }
 
 struct lab_difference lab_condition_compare(const struct lab_condition *own,
@@ -152,9 +163,10 @@ struct lab_difference lab_condition_compare(const struct lab_condition *own,
         if (kind != ALIKE)
             lab_str_printf(&texts[kind], " %.0f%s (peers %.0f)", value, compared[c].unit, usual);
     }
-    struct lab_difference made = {lab_arena_strdup(arena, texts[DIFFERS].text),
-                                  lab_arena_strdup(arena, texts[SYMPTOM].text),
-                                  lab_arena_strdup(arena, texts[ALIKE].text)};
+    struct lab_difference made = {.differs = lab_arena_strdup(arena, texts[DIFFERS].text),
+                                  .symptoms = lab_arena_strdup(arena, texts[SYMPTOM].text),
+                                  .alike = lab_arena_strdup(arena, texts[ALIKE].text),
+                                  .brief = brief_words(own, arena)};
     for (int k = 0; k < KINDS; k++)
         lab_str_release(&texts[k]);
     return made;

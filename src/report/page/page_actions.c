@@ -159,22 +159,27 @@ static const char *told_of_peer(const struct making *making, const char *device,
 }
 
 /* Where nothing that was sampled explains a slow device, only the card itself is left to look
- * at: lower power follows from less work. */
+ * at: lower power follows from less work. Short runs show no heat, so they come first. */
 static const char *check_sentence(const struct making *making, const struct lab_claim *claim) {
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
     const char *device = claim->subject, *differs = told_of_peer(making, device, "differs"),
                *symptoms = told_of_peer(making, device, "symptoms"),
-               *alike = told_of_peer(making, device, "alike");
+               *alike = told_of_peer(making, device, "alike"),
+               *brief = told_of_peer(making, device, "brief");
     bool unexplained = !*differs && (*alike || *symptoms);
     chosen.subject =
-        *differs      ? lab_arena_printf(arena, "Check %s, which differs in %s", device, differs)
+        *differs ? lab_arena_printf(arena, "Check %s, which differs in %s", device, differs)
+        : unexplained && *brief
+            ? lab_arena_printf(arena, "Run %s for minutes before it is swapped", device)
         : unexplained ? lab_arena_printf(arena, "Inspect or swap %s", device)
                       : lab_arena_printf(arena, "Check clocks, cooling and link of %s", device);
     LAB_AUTO(str, text);
     lab_str_add(&text, lab_claim_sentence(&chosen, arena));
     if (*symptoms)
         lab_str_printf(&text, ". Symptom: %s", symptoms);
+    if (unexplained && *brief)
+        lab_str_printf(&text, ". Runs of at most %s show no heat", brief);
     if (unexplained && *alike)
         lab_str_printf(&text, ". What%s was sampled doesn't explain it: no difference in %s",
                        *symptoms ? " else" : "", alike);

@@ -404,22 +404,27 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
     static const struct lab_doc_column of_peers[] = {{"device", "Device", LAB_UNIT_TEXT},
                                                      {"differs", NULL, LAB_UNIT_TEXT},
                                                      {"symptoms", NULL, LAB_UNIT_TEXT},
-                                                     {"alike", NULL, LAB_UNIT_TEXT}};
+                                                     {"alike", NULL, LAB_UNIT_TEXT},
+                                                     {"brief", NULL, LAB_UNIT_TEXT}};
     static const struct {
-        const char *differs, *symptoms, *alike, *sentence;
+        const char *differs, *symptoms, *alike, *brief, *sentence;
     } cases[] = {
-        {"SM clock 1710 MHz (peers 1980)", "", "power",
+        {"SM clock 1710 MHz (peers 1980)", "", "power", "",
          "Check GPU 7, which differs in SM clock 1710 MHz (peers 1980): 5.7% lower throughput than "
          "its peers (5 runs each).\n"},
-        {"", "power 263 W (peers 277)", "SM clock, power limit",
+        {"", "power 263 W (peers 277)", "SM clock, power limit", "",
          "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). Symptom: "
          "power "
          "263 W (peers 277). What else was sampled doesn't explain it: no difference in SM clock, "
          "power limit.\n"},
-        {"", "", "power",
+        {"", "", "power", "6.90 ms",
+         "Run GPU 7 for minutes before it is swapped: 5.7% lower throughput than its peers (5 runs "
+         "each). Runs of at most 6.90 ms show no heat. What was sampled doesn't explain it: no "
+         "difference in power.\n"},
+        {"", "", "power", "",
          "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). What was "
          "sampled doesn't explain it: no difference in power.\n"},
-        {"", "", "", "Check clocks, cooling and link of GPU 7: 5.7% lower throughput"},
+        {"", "", "", "", "Check clocks, cooling and link of GPU 7: 5.7% lower throughput"},
     };
     struct lab_claim slow =
         lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
@@ -430,8 +435,9 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_doc_cell cells[] = {lab_cell_text("GPU 7"), lab_cell_text(cases[i].differs),
                                        lab_cell_text(cases[i].symptoms),
-                                       lab_cell_text(cases[i].alike)};
-        struct lab_doc_table table = {"devices", "Devices", of_peers, 4, cells, 1, NULL};
+                                       lab_cell_text(cases[i].alike),
+                                       lab_cell_text(cases[i].brief)};
+        struct lab_doc_table table = {"devices", "Devices", of_peers, 5, cells, 1, NULL};
         struct lab_analysis_part part = {.name = "it", .tables = &table, .table_count = 1};
         struct lab_analysis_result peers = {
             .answer = "GPU 7 is slow.", .parts = &part, .part_count = 1};
