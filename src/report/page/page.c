@@ -187,11 +187,11 @@ static void add_open(const struct lab_page *page, struct lab_str *text) {
     lab_str_printf(text, "%s%s: [", text->length ? " " : "",
                    all.single ? "1 run per point, no interval over runs" : "Inconclusive");
     if (asked.open == 0)
-        lab_str_printf(text, "%d of %d %s, none on the study's question", open, others, what);
+        lab_str_printf(text, "none of %d %s on the study's question", asked.compared, what);
     else
         lab_str_printf(text, "%d of %d %s on the study's question", asked.open, asked.compared,
                        what);
-    if (asked.open > 0 && open > 0)
+    if (open > 0)
         lab_str_printf(text, ", %d of %d others", open, others);
     lab_str_printf(text, "](index.html#%s).", PAGE_INCONCLUSIVE);
     const char *answer = page_answer(page);

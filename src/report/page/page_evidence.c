@@ -378,9 +378,10 @@ static const char *open_title(const struct lab_page *page, const struct page_ope
             lab_str_printf(&text, "%s%s %d", text.length ? ", " : "", page->analyses[i].name,
                            count);
     }
-    return lab_arena_printf(arena, "%s: %d of %d comparisons (%s)",
+    return lab_arena_printf(arena, "%s: %d of %d comparisons%s (%s)",
                             open->single ? "Without interval over runs" : "Inconclusive",
-                            open->open, open->compared, text.text);
+                            open->open, open->compared, open->estimates ? " and estimates" : "",
+                            text.text);
 }
 
 void page_add_inconclusive(const struct page_build *build) {

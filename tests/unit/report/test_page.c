@@ -392,6 +392,20 @@ LAB_TEST(little_makes_a_page_too) {
         assert_int_equal(strstr(row, ">9<") != NULL, i == 0);
         assert_null(strstr(row, ">4<"));
     }
+    /* an analysis that nobody asked for has the open one: the totals of both are those of the fold */
+    struct lab_claim decided = g->claims[0];
+    struct lab_analysis_result asked = g->result;
+    asked.claims = &decided;
+    asked.claim_count = 1;
+    g->analyses[1] = g->analyses[0];
+    g->analyses[1].named = false;
+    g->analyses[0] = (struct lab_page_analysis){.name = "it", .result = &asked, .named = true};
+    g->page.analysis_count = 2;
+    lab_str_clear(&g->text);
+    write_page(g, "html");
+    assert_contains(g->text.text,
+                    "none of 1 comparisons on the study&#39;s question, 1 of 2 others");
+    assert_contains(g->text.text, "<summary>Inconclusive: 1 of 3 comparisons (");
 }
 
 /* Given many parts, a chart and names of 200 letters, then the page and report.md have the first
