@@ -182,16 +182,17 @@ static const char *graded(const struct lab_gangs *gangs, int devices, const char
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "12 of 18 points on GPUs 0+1" */
-static const char *where_it_pays(const struct lab_gangs *gangs, const char *names,
-                                 struct lab_arena *arena) {
-    int pays = 0, count = 0;
-    for (int i = 0; i < gangs->count; i++) {
-        bool own = lab_str_equal(gangs->items[i].names, names);
-        count += own;
-        pays += own && lab_str_equal(gangs->items[i].grade, "beneficial");
-    }
-    return lab_arena_printf(arena, "%d of %d points on %s", pays, count, names);
+/* "1.01× to 2.00×": of the gang's points, the slowest and the fastest. */
+static const char *range_words(const struct lab_gangs *gangs, const char *names,
+                               struct lab_arena *arena) {
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < gangs->count; i++)
+        if (lab_str_equal(gangs->items[i].names, names)) {
+            least = fmin(least, gangs->items[i].speedup.value);
+            most = fmax(most, gangs->items[i].speedup.value);
+        }
+    const char *low = lab_words_ratio(least, arena), *high = lab_words_ratio(most, arena);
+    return lab_str_equal(low, high) ? low : lab_arena_printf(arena, "%s to %s", low, high);
 }
 
 /* Returns the size that the next sentence is about. */
@@ -406,12 +407,6 @@ static void add_split(const struct lab_gangs *gangs, struct lab_arena *arena,
         lab_str_add(text, ". ");
 }
 
-/* "Two" */
-static const char *number_word(int number, struct lab_arena *arena) {
-    static const char *const words[] = {"Two", "Three", "Four", "Five", "Six", "Seven", "Eight"};
-    return number >= 2 && number <= 8 ? words[number - 2] : lab_arena_printf(arena, "%d", number);
-}
-
 /* "Use GPUs 0+2, not GPUs 0+1. GPUs 0+1 (shared PCIe bridge …): 27.5% …" */
 static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
                        struct lab_str *text) {
@@ -419,11 +414,9 @@ static void add_rivals(const struct lab_gangs *gangs, struct lab_arena *arena,
     if (rival->gang)
         lab_str_printf(text, "Use %s, not %s. ", rival->base->names, rival->gang->names);
     if (rival->gang && gangs->pool_count > 0)
-        lab_str_printf(text, "%s %ss are at least %.0f%% faster than one at %s, at %s. ",
-                       number_word(rival->gang->devices, arena), gangs->unit,
-                       100 * (LAB_SPEEDUP_BENEFICIAL - 1),
-                       where_it_pays(gangs, rival->base->names, arena),
-                       where_it_pays(gangs, rival->gang->names, arena));
+        lab_str_printf(text, "By point, %s are %s as fast as one %s, %s %s. ", rival->base->names,
+                       range_words(gangs, rival->base->names, arena), gangs->unit,
+                       rival->gang->names, range_words(gangs, rival->gang->names, arena));
     if (gangs->model_count > 0 && gangs->transfer_bound.verdict == LAB_CLAIM_YES)
         add_split(gangs, arena, text);
     else

@@ -24,7 +24,7 @@ static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, speedup, "speedup", NULL, LAB_UNIT_RATIO, .with_interval = true),
     LAB_FIELD(struct lab_gang, times, NULL, "Speed-up, 95% CI", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_gang, efficiency, "efficiency", "Efficiency", LAB_UNIT_SHARE),
-    LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce", LAB_UNIT_SHARE),
+    LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce share", LAB_UNIT_SHARE),
     LAB_FIELD(struct lab_gang, claim, "change", NULL, LAB_UNIT_CHANGE),
     LAB_FIELD(struct lab_gang, grade, "grade", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct lab_gang, graded, NULL, "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),

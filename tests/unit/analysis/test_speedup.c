@@ -412,7 +412,7 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
     assert_true(claim->verdict == LAB_CLAIM_YES && holds(claim, -0.18));
     assert_int_equal(claim->scope_count, 4);
     assert_contains(result.answer, "(shared PCIe bridge 0000:3a:00.0), mean of 2 points: 1");
-    assert_contains(result.answer, "faster than one at 2 of 2 points on GPUs 0+2, at ");
+    assert_contains(result.answer, "By point, GPUs 0+2 are ");
     assert_contains(result.answer, "% lower throughput per GPU than GPUs 0+2 (95% CI [");
     assert_int_equal(table_of(&result, "speedups")->row_count, 4);
     const struct lab_chart_panel *panel = &chart_of(&result, "speedup")->panels[0];
