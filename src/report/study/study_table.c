@@ -518,7 +518,10 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
     for (int i = 0; i < sheet->count; i++)
         *(sheet->rows[i]->run[0]->rank_count > 1 ? &several : &single) = true;
     if (single && several)
-        lab_str_add(&text, ". Several devices: their total");
+        lab_str_printf(&text, ". Several devices: their total%s",
+                       lab_str_equal(sheet->rows[0]->run[0]->workload, "vit")
+                           ? ", each with its own batch"
+                           : "");
     if (sheet->across >= 0 && bounded)
         lab_str_add(&text, ". ±: no difference larger than this");
     if (sheet->across >= 0 && open)
