@@ -375,7 +375,8 @@ static const char *batch_words(const struct lab_transfer_answer *answer, struct 
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "Pool: 256 MiB is enough, no larger one gains more than 1.1%"; NULL = that isn't known. */
+/* "Use a pinned input pool of 256 MiB (memory_size_mb): no larger one gains more than 1.1% for any
+ * model"; NULL = that isn't known. */
 static const char *pool_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
     double least = INFINITY, most = 0;
     if (answer->count == 0 || answer->pooled.verdict != LAB_CLAIM_NO)
@@ -392,7 +393,8 @@ static const char *pool_words(const struct lab_transfer_answer *answer, struct l
         most = fmax(most, yes ? change->effect : change->bound);
     }
     return lab_arena_printf(arena,
-                            "Pool: %.0f MiB is enough, no larger one gains more than %.1f%% "
+                            "Use a pinned input pool of %.0f MiB (memory_size_mb): no larger one "
+                            "gains more than %.1f%% "
                             "for any model",
                             least, lab_words_bound_percent(most));
 }

@@ -214,7 +214,9 @@ LAB_TEST(pressure_is_one_pooled_difference_of_differences) {
     assert_says(result.answer, "in remote/local throughput between a 2048 MiB pool and a 256 MiB ");
     const char *any = strstr(strstr(result.answer, "remote/local"), "any model: ");
     assert_true(!any || strtod(any + strlen("any model: "), NULL) < 3); /* not the penalty, 5% */
-    assert_says(result.action, "Pool: 256 MiB is enough, no larger one gains more than 0.");
+    assert_says(
+        result.action,
+        "Use a pinned input pool of 256 MiB (memory_size_mb): no larger one gains more than 0.");
     given_end(&given);
 }
 
