@@ -295,9 +295,8 @@ static void add_sentences(const struct merge *merge, const char *profiler) {
     if (run->gang_overlap < OVERLAP_LEAST)
         lab_result_warn(run, merge->arena,
                         lab_arena_printf(merge->arena,
-                                         "its ranks measured at the same time for only %.0f%% of "
-                                         "the time",
-                                         100 * run->gang_overlap));
+                                         "its ranks did not overlap for %.0f%% of the time",
+                                         100 * (1 - run->gang_overlap)));
     run->valid = run->invalid.count == 0;
 }
 

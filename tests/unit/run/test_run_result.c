@@ -166,9 +166,8 @@ LAB_TEST(ranks_become_one_result) {
         /* how long all measured, of the time in which any did */
         {LAB_PLAN_PER_RANK, NULL,
          "[{\"first_ns\":100,\"last_ns\":190},{\"first_ns\":110,\"last_ns\":200}]",
-         "{\"gang_overlap\":0.8,\"warnings\":[\"its ranks measured at the same time for only 80% "
-         "of "
-         "the time\"],\"valid\":true}"},
+         "{\"gang_overlap\":0.8,\"warnings\":[\"its ranks did not overlap for 20% of the "
+         "time\"],\"valid\":true}"},
         {LAB_PLAN_PER_RANK, NULL,
          "[{\"first_ns\":100,\"last_ns\":195},{\"first_ns\":105,\"last_ns\":200}]",
          "{\"gang_overlap\":0.9,\"warnings\":[]}"},
