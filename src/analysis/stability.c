@@ -309,7 +309,9 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         stability_test_longer(result, &made);
         result->by_point = lab_arena_printf(
             arena,
-            "Drift: from start to end of a run, 95%% CI over runs. p99/median: of iteration times, "
+            "Drift: of iteration times, from start to end of a run, 95%% CI over runs. p99/median: "
+            "of "
+            "these, "
             "largest of all runs. Max/median: longest iteration over its run's median, largest "
             "of all runs; measured times that warnings are of include waits between iterations. %s",
             made.row_count > 0 && made.rows[0].drifts ? "Points that drift come first, then by max."

@@ -175,13 +175,14 @@ const char *stability_answer(const struct stability *made) {
     if (made->drift.verdict == LAB_CLAIM_NO) {
         if (made->points > 1)
             lab_str_printf(&text, "Mean of %d points: no", made->points);
-        lab_str_printf(&text, "%s drift%s from start to end of a run %s.",
+        lab_str_printf(&text, "%s drift of iteration times%s from start to end of a run %s.",
                        made->points > 1 ? "" : "No",
                        lab_claim_larger(made->drift.bound, made->arena), over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
-        lab_str_printf(&text, "Inconclusive: drift of %s from start to end of a run %s%s%s.",
-                       lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
+        lab_str_printf(
+            &text, "Inconclusive: iteration times drift by %s from start to end of a run %s%s%s.",
+            lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
     } else {
         struct lab_claim drift = made->drift;
         drift.subject =

@@ -57,7 +57,8 @@ LAB_TEST(test_steady_runs_have_a_bound_on_their_drift) {
     assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NO);
     assert_int_equal(result.claims[0].n, 5);
     assert_true(result.claims[0].bound < 0.01);
-    assert_true(lab_str_starts(result.answer, "Mean of 2 points: no drift larger than 0."));
+    assert_true(lab_str_starts(result.answer,
+                               "Mean of 2 points: no drift of iteration times larger than 0."));
     assert_contains(result.answer, "% from start to end of a run (runs of 30.0 s, 5 per point). "
                                    "Each point alone: no drift larger than ");
     assert_contains(result.answer, " Longest iteration of all runs: 1.");
