@@ -168,13 +168,30 @@ static double total_of(const struct command_field *field, const double *numbers)
 }
 
 static bool is_whole(double value) {
-    return value == floor(value);
+    return fabs(value - round(value)) <= 1e-9 * fabs(value); /* "1.001k" */
 }
 
 static bool is_epoch(const struct command_field *field, const double *numbers) {
     return field->kind & COMMAND_IS_EPOCH ||
            (field->kind & COMMAND_IS_WHOLE && field->kind & COMMAND_IS_VALUE &&
             is_whole(numbers[field->number]));
+}
+
+/* "Epoch 0: 0%| | 0/63 [loss=0.3]" after 63/63: Lightning draws the bar anew before it names the next
+ * epoch. Its values are those of before. */
+static bool is_redrawn(const struct command_form *form, const double *numbers,
+                       const struct command_progress *progress) {
+    bool redrawn = false, same = false;
+    for (int i = 0; i < form->count; i++) {
+        const struct command_field *field = &form->fields[i];
+        if (is_epoch(field, numbers) && numbers[field->number] != progress->epoch)
+            return false;
+        same |= is_epoch(field, numbers);
+        redrawn |= field->kind & COMMAND_IS_STEP && !(field->kind & COMMAND_IS_NAMED) &&
+                   field->of >= 0 && numbers[field->number] == 0 && progress->has_step &&
+                   progress->printed > 0 && (same || numbers[field->of] == progress->printed_total);
+    }
+    return redrawn;
 }
 
 /* "[Eval][Iter: 10/196]" where the training's are of 5005. */
@@ -288,7 +305,7 @@ static bool apply_printed(const struct command_form *form, const double *numbers
     if (is_download(form, numbers))
         return false;
     struct command_progress *progress = command_reading_of(reading, -1);
-    if (is_other_bar(form, numbers, progress))
+    if (is_other_bar(form, numbers, progress) || is_redrawn(form, numbers, progress))
         return true;
     bool any = false, by_epoch, evaluates, counted = count(form, numbers, progress, &evaluates);
     double step = command_progress_step(progress, &by_epoch);

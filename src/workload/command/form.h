@@ -80,13 +80,14 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
 /* Whether the line is one of COCO's evaluations: "Average Precision  (AP) @[ IoU=0.50 …". */
 bool command_coco_line(struct command_draft *draft, const char *text, size_t length);
 
-/* Whether the line is the head of a table, which is kept in `*table`: "epoch  train_loss  time". */
+/* Whether the line is the head of a table, which is kept in `*table`: "epoch  train_loss  time"; or
+ * one of other columns, which ends that table. */
 bool command_table_head(struct command_table **table, const char *text, size_t length);
 /* Whether the line begins as a row of it does. */
 bool command_table_may_be_row(const struct command_table *table, const char *text, size_t length);
 /* Whether the line is one. */
-bool command_table_row(const struct command_table *table, struct command_draft *draft,
-                       const char *text, size_t length);
+bool command_table_row(struct command_table *table, struct command_draft *draft, const char *text,
+                       size_t length);
 
 /* Whether the line is a row of a table of names and values; what it has is found at its end. */
 bool command_cells_line(struct command_reading *reading, const char *text, size_t length,

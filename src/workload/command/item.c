@@ -21,6 +21,21 @@ static const struct command_unit *unit_at(const struct command_line *line, int t
     return t >= 0 && t < line->count ? line->tokens[t].unit : NULL;
 }
 
+/* "2.1 sentences/sec": a unit that nothing is known of. */
+static bool is_rate(const struct command_line *line, int t) {
+    static const char *const endings[] = {"/s", "/sec", "/second"};
+    if (!command_line_is(line, t, COMMAND_WORD))
+        return false;
+    const struct command_token *word = &line->tokens[t];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (word->end - word->start > ending &&
+            memcmp(line->text + word->end - ending, endings[i], ending) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the token is the unit of the number before it: in "loss 0.14 tok/s 1000" it is the name
  * of the next. */
 static bool is_unit(const struct command_line *line, int t) {
@@ -37,7 +52,7 @@ static bool is_unit(const struct command_line *line, int t) {
     if (number && (mark == '=' || (mark == ':' && may_name)))
         return false;
     return !(may_name && command_line_is(line, t + 1, COMMAND_NUMBER) && has_name(line, t - 1) &&
-             !is_unit(line, t + 2));
+             !is_unit(line, t + 2) && !is_rate(line, t + 2));
 }
 
 /* "ms" of "elapsed time (ms): 12" */
@@ -62,10 +77,18 @@ static bool is_argument(const struct command_line *line, int t) {
            (mark == '/' && !command_line_is(line, t - 2, COMMAND_NUMBER));
 }
 
+/* "loss: None acc: 0.5": a value that is missing. */
+static bool is_missing(const struct command_line *line, int t) {
+    char mark = command_line_mark(line, t - 1);
+    return (mark == ':' || mark == '=') && command_line_is_none(line, t);
+}
+
 /* Whether a word may be of a name: not the unit of the number before it. */
 static bool is_name(const struct command_line *line, int t) {
-    return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) &&
-           !(command_line_is(line, t - 1, COMMAND_NUMBER) && line->tokens[t].attached) &&
+    return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) && !is_missing(line, t) &&
+           !(command_line_is(line, t - 1, COMMAND_NUMBER) &&
+             (line->tokens[t].attached ||
+              (is_rate(line, t) && command_line_is(line, t + 1, COMMAND_WORD)))) &&
            command_line_suffix(line, t) == 0 && !is_argument(line, t);
 }
 
@@ -114,6 +137,17 @@ static bool is_owned(const struct command_line *line, const struct command_item 
            command_line_is(line, 1, COMMAND_NUMBER) && line->text[word->end - 2] == '\'';
 }
 
+/* "Img/sec per GPU: 12.5", "Computation: 65321 steps/s" */
+static bool is_named_rate(const struct command_line *line, const struct command_item *item) {
+    static const char *const rates[] = {"iterations/s", "samples/s", "samples/s/GPU"};
+    if (item->inverse || command_line_meaning(line, item->first) & COMMAND_SAYS)
+        return false;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (lab_str_equal(item->unit, rates[i]))
+            return true;
+    return false;
+}
+
 bool command_item_is_known(const struct command_line *line, const struct command_item *item) {
     for (int i = 0; i < item->words && !item->name; i++) {
         unsigned next = i + 1 < item->words ? command_line_meaning(line, item->first + i + 1) : 0,
@@ -123,7 +157,8 @@ bool command_item_is_known(const struct command_line *line, const struct command
              (i + 2 == item->words && next & (COMMAND_TRAINING | COMMAND_EVALUATION))))
             return true; /* "LOSS train 0.5" */
     }
-    return lab_str_equal(item->unit, "tokens/s") || (item->marked && is_owned(line, item));
+    return lab_str_equal(item->unit, "tokens/s") ||
+           (item->marked && (is_owned(line, item) || is_named_rate(line, item)));
 }
 
 /* "Accuracy of the network on the 10000 test images: 55 %" */

@@ -13,6 +13,7 @@ struct command_item { /* a number, and what stands around it */
     const char *unit;
     char before;     /* the mark before it, where it has no name; '\0' = it begins the line */
     bool marked;     /* ':' or '=' before it */
+    bool headed;     /* its unit is the line's: "time (ms) | fwd: 12.3 | step: 5.6" */
     bool inverse;    /* the value is 1000 / what it says */
     bool percents;   /* "[640/60000 (1%)]" */
     bool ends;       /* "[640/60000]" behind the line's values */

@@ -95,6 +95,9 @@ static const struct word *const words[26] = {
                         W("eval", EVALUATION),
                         W("evaluation", EVALUATION),
                         W("evaluating", EVALUATION),
+                        W("evaluate", EVALUATION),
+                        W("em", MARKED),
+                        W("entropy", MARKED),
                         W("elbo", KNOWN),
                         W("episode", STEP),
                         W("eta", PROSE),
@@ -127,6 +130,7 @@ static const struct word *const words[26] = {
                         W("is", IS),
                         W("info", LEVEL),
                         {NULL}},
+    ['k' - 'a'] = WORDS{W("kappa", MARKED), {NULL}},
     ['l' - 'a'] = WORDS{W("loss", KNOWN),
                         W("logloss", KNOWN),
                         W("learn", MARKED),
@@ -142,6 +146,8 @@ static const struct word *const words[26] = {
                         W("miou", KNOWN),
                         W("mlogloss", KNOWN),
                         W("map50", KNOWN),
+                        W("map", MARKED),
+                        W("mcc", MARKED),
                         W("metrics", FOLDER),
                         W("mem", MEMORY),
                         W("memory", MEMORY),
@@ -156,6 +162,12 @@ static const struct word *const words[26] = {
     ['p' - 'a'] = WORDS{W("ppl", KNOWN),
                         W("perplexity", KNOWN),
                         W("psnr", KNOWN),
+                        W("prec@1", KNOWN),
+                        W("prec@5", KNOWN),
+                        W("prec1", KNOWN),
+                        W("prec5", KNOWN),
+                        W("prec", MARKED),
+                        W("precision", MARKED),
                         W("port", PROSE),
                         W("pid", PROSE),
                         {NULL}},
@@ -163,7 +175,9 @@ static const struct word *const words[26] = {
                         W("reward", KNOWN),
                         W("rew", KNOWN),
                         W("r2", KNOWN),
+                        W("recall", MARKED),
                         W("rank", PROSE),
+                        W("remaining", PROSE),
                         W("reached", PREPOSITION),
                         W("restored", RESTORED),
                         W("restoring", RESTORED),
@@ -206,6 +220,7 @@ static const struct word *const words[26] = {
                         W("valid", EVALUATION),
                         W("validation", EVALUATION),
                         W("validating", EVALUATION),
+                        W("validate", EVALUATION),
                         W("version", PROSE),
                         W("v_num", PROSE),
                         W("vram", MEMORY),
@@ -311,13 +326,17 @@ bool command_is_epoch(const char *name) {
     return (*name | 0x20) == 'e' && strcasecmp(name, "epoch") == 0; /* few begin so */
 }
 
-/* "it/s", "s/it", "tok/s", "tokens/s" */
+/* "it/s", "s/it", "tok/s", "images/sec" */
 static bool is_rate(const char *word, size_t length, const char *rest, size_t left) {
-    if (left < 2 || *rest != '/' || length > 6)
+    static const char begins[][3] = {"it", "to", "im", "sa", "ex", "st", "ba", "wo", "up"};
+    if (left < 2 || *rest != '/' || length > 8)
         return false;
     if (length == 1)
         return *word == 's' && rest[1] == 'i';
-    return rest[1] == 's' && (is_same("it", word, 2) || is_same("to", word, 2));
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (rest[1] == 's' && is_same(begins[i], word, 2))
+            return true;
+    return false;
 }
 
 /* Words of letters alone; f1, top5 and map50 go on with digits. */
@@ -335,8 +354,8 @@ bool command_line_is_candidate(const char *text, size_t length) {
         size_t end = i;
         while (end < length && i - start <= 3 && text[end] >= '0' && text[end] <= '5')
             end++;
-        if (look_up(text + start, end - start) &
-                (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP | COMMAND_EPOCH | COMMAND_FOLDER) ||
+        if (look_up(text + start, end - start) & (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP |
+                                                  COMMAND_EPOCH | COMMAND_FOLDER | COMMAND_BEST) ||
             is_rate(text + start, i - start, text + i, length - i))
             return true;
     }
@@ -521,4 +540,12 @@ bool command_line_is_word(const struct command_line *line, int t, const char *wo
     const struct command_token *token = &line->tokens[t];
     return token->end - token->start == strlen(word) &&
            memcmp(line->text + token->start, word, strlen(word)) == 0;
+}
+
+bool command_line_is_none(const struct command_line *line, int t) {
+    static const char *const none[] = {"None", "none", "n/a", "N/A", "null"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (command_line_is_word(line, t, none[i]))
+            return true;
+    return false;
 }

@@ -125,6 +125,14 @@ bool command_line_is_cell(const struct command_line *line, int t);
 
 /* "[100] loss=6.5": a step, where nothing else is. */
 bool command_line_is_alone(const struct command_line *line, int t);
+/* "step: [0, 10]": the first of a list. */
+bool command_line_is_element(const struct command_line *line, int t);
+/* "Throughput: 0: 3086.4": what ends before `next` is a name of the value behind it. */
+bool command_line_is_key(const struct command_line *line, int next);
+/* "Loss 1.5 (1.6)": the number in the brackets that begin at `t`; -1 = none is alone there. */
+int command_line_mean(const struct command_line *line, int t);
+/* The unit of all values behind the '|' at `t`: "time (ms) |"; NULL = it ends no such heading. */
+const struct command_unit *command_line_heading(const struct command_line *line, int t);
 /* "[1,  2000] loss: 2.2": an epoch and a step. */
 bool command_line_is_pair(const struct command_line *line, int t);
 
@@ -136,6 +144,9 @@ static inline char command_line_mark(const struct command_line *line, int t) {
 static inline unsigned command_line_meaning(const struct command_line *line, int t) {
     return line->tokens[t].meaning;
 }
+
+/* "None", "n/a": no value. */
+bool command_line_is_none(const struct command_line *line, int t);
 
 /* Whether it is that word, spelled so. */
 bool command_line_is_word(const struct command_line *line, int t, const char *word);

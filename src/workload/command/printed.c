@@ -43,10 +43,12 @@ static bool begins_with_per(const struct command_line *line, const struct comman
            (word->end - word->start == 3 || line->text[word->start + 3] == '_');
 }
 
-/* "Total steps: 1000" */
+/* "Total steps: 1000", "fps step: 900", "loss step: 2" */
 static bool is_setting(const struct command_line *line, const struct command_item *item) {
-    static const char *const words[] = {"total", "num", "max", "warmup"};
+    static const char *const words[] = {"total", "num", "max", "warmup", "fps", "time", "sec"};
     const struct command_token *word = &line->tokens[item->first];
+    if (command_line_meaning(line, item->first) & COMMAND_KNOWN)
+        return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == word->end - word->start &&
             strncasecmp(words[i], line->text + word->start, strlen(words[i])) == 0)
@@ -61,6 +63,15 @@ static bool counts(const struct command_line *line, const struct command_item *i
         return meaning(line, item) & whole;
     return item->words == 2 && meaning(line, item) & last && !begins_with_per(line, item) &&
            !is_setting(line, item);
+}
+
+/* "Step: 69ms", "Time taken for 1 epoch: 45.2 secs": how long one takes. */
+static bool is_duration(const struct command_line *line, const struct command_item *item) {
+    const struct command_token *after = &line->tokens[item->next - 1];
+    int next = item->next;
+    bool closed = next == line->count || line->tokens[next].kind == COMMAND_MARK;
+    return lab_str_equal(item->unit, "ms") && item->next > item->token + 1 &&
+           (after->attached || (item->marked && closed));
 }
 
 /* "epochs: 3" by itself is a setting. */
@@ -93,6 +104,14 @@ static bool is_leading(const struct command_line *line, const struct command_ite
            command_line_mark(line, 3) == ':';
 }
 
+/* CatBoost: "0:  test: 0.95  best: 0.95 (0)  total: 181ms  remaining: 10.7s" */
+static bool is_boosting(const struct command_line *line) {
+    bool of_test = command_line_is_word(line, 2, "test"), best = false;
+    for (int t = 4; of_test && t < line->count && !best; t++)
+        best = command_line_is_word(line, t, "best") || command_line_is_word(line, t, "total");
+    return best;
+}
+
 /* "install 4 packages", "was not in top 1", "as top 1"; of a known name "loss of 4 packets". */
 static bool is_of_sentence(const struct command_line *line, const struct command_item *item,
                            bool known) {
@@ -111,26 +130,51 @@ static bool is_of_sentence(const struct command_line *line, const struct command
     return end == item->token && command_line_is_sentence(line, item->next);
 }
 
+static bool is_best(const struct command_line *line, const struct command_item *item) {
+    return item->words > 0 && !item->name && command_line_meaning(line, item->first) & COMMAND_BEST;
+}
+
+/* "Metric val_loss improved. New best score: 0.3": of a loss, though it is called a score. */
+static bool is_of_stopping(const struct command_line *line, const struct command_item *item) {
+    int last = item->first + item->words - 1;
+    if (item->words < 2 || !command_line_is_word(line, last, "score") ||
+        !(command_line_meaning(line, last - 1) & COMMAND_BEST))
+        return false;
+    for (int t = 0; t < item->first; t++)
+        if (command_line_is_word(line, t, "improved") || command_line_is_word(line, t, "improve"))
+            return true;
+    return false;
+}
+
 /* "epoch 1.5" */
 static bool has_point(const struct command_line *line, const struct command_item *item) {
     const struct command_token *number = &line->tokens[item->token];
     return memchr(line->text + number->start, '.', number->end - number->start);
 }
 
-static unsigned judge(const struct command_line *line, const struct command_item *item) {
+static unsigned judge(const struct command_line *line, struct command_item *item) {
     bool per = item->words > 1 && command_line_is_word(line, item->first + item->words - 2, "per");
-    unsigned known = command_item_is_known(line, item) ? COMMAND_IS_KNOWN : 0;
+    unsigned known = item->headed || command_item_is_known(line, item) ? COMMAND_IS_KNOWN : 0;
     bool is_value = item->words > 0 && (per || !(meaning(line, item) & COMMAND_PROSE)) &&
                     !(!item->name && command_line_meaning(line, item->first) & COMMAND_SAYS) &&
                     !is_of_sentence(line, item, known) &&
-                    (known || !command_line_is_place(line, item->token));
+                    (known || !command_line_is_place(line, item->token)) &&
+                    !command_line_is_key(line, item->next) && !is_of_stopping(line, item);
     if (command_line_is_logged(line, item->token))
         return 0;
-    if (counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST))
+    bool epochs = !item->headed && counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST),
+         steps = !item->headed && !epochs && counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST);
+    if ((epochs || steps) && is_duration(line, item)) {
+        item->name = epochs ? "epoch_time" : "step_time";
+        return COMMAND_IS_VALUE | COMMAND_IS_KNOWN;
+    }
+    if (epochs)
         return COMMAND_IS_EPOCH | named(line, item) |
                (has_point(line, item) ? COMMAND_IS_VALUE : 0);
-    if (counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST))
-        return COMMAND_IS_STEP | named(line, item);
+    if (steps)
+        return command_line_is_element(line, item->token)
+                   ? 0
+                   : COMMAND_IS_STEP | COMMAND_IS_WHOLE | named(line, item);
     if (command_line_is_pair(line, item->token) || is_double_bar(line, item))
         return COMMAND_IS_EPOCH;
     if (item->percents || item->ends)
@@ -138,7 +182,7 @@ static unsigned judge(const struct command_line *line, const struct command_item
     if (is_bar(item) || (item->token == 3 && command_line_is_pair(line, 1)))
         return COMMAND_IS_STEP;
     if (item->words == 0 && (command_line_is_alone(line, item->token) || is_leading(line, item)))
-        return COMMAND_IS_STEP | COMMAND_IS_WHOLE;
+        return COMMAND_IS_STEP | COMMAND_IS_WHOLE | (is_boosting(line) ? COMMAND_IS_NAMED : 0);
     if (!is_value)
         return 0;
     return known | COMMAND_IS_VALUE | (item->of >= 0 && !*item->unit ? COMMAND_IS_SHARE : 0);
@@ -151,10 +195,6 @@ static unsigned meanings_of(const struct command_line *line, const struct comman
     for (int i = 0; i < item->words && !item->name; i++)
         all |= command_line_meaning(line, item->first + i);
     return all & (COMMAND_EVALUATION | COMMAND_TRAINING);
-}
-
-static bool is_best(const struct command_line *line, const struct command_item *item) {
-    return item->words > 0 && !item->name && command_line_meaning(line, item->first) & COMMAND_BEST;
 }
 
 /* "train" of "train loss: 0.4 acc: 0.8", where it goes for both; -1 = it goes for none. */
@@ -236,6 +276,14 @@ static void take_head(const struct command_line *line, const struct command_item
         *kind = 0;
 }
 
+static void take_heading(const struct command_unit *heading, struct command_item *item) {
+    item->headed = heading && item->words > 0 && !*item->unit;
+    if (!item->headed)
+        return;
+    item->unit = heading->unit;
+    item->scale *= heading->scale;
+}
+
 /* Its numbers; `places` says which a token is. A form doesn't last where what a number begins with
  * could make it part of a word: "x/+5". */
 static void take_numbers(struct command_draft *draft, const struct command_line *line,
@@ -293,8 +341,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     struct command_item item, before = {.next = -1};
     int places[COMMAND_TOKENS_MAX];
     const char *head = "", *other;
+    const struct command_unit *unit;
     struct command_recall recall = {.names = ""};
     int phase = -1, subject = -1, of_item, group = 0; /* group: its first field */
+    const struct command_unit *heading = NULL;
+    bool batches = false; /* of an evaluation: "Test: [10/79]" */
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
@@ -309,6 +360,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         command_line_recall(&line, t, &recall);
         if (command_line_mark(&line, t) == '|')
             phase = subject = -1;
+        heading = (unit = command_line_heading(&line, t)) ? unit : heading;
         if ((other = command_line_group_end(&line, t))) {
             for (; group < draft->form.count; group++)
                 if (draft->fields[group].kind & COMMAND_IS_VALUE)
@@ -319,7 +371,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         if (!command_item_read(&line, t, &item))
             continue;
         t = item.next - 1;
+        take_heading(heading, &item);
         unsigned kind = judge(&line, &item);
+        batches |= draft->form.evaluation && item.of >= 0 &&
+                   command_line_mark(&line, item.token - 1) == '[';
+        int mean = batches && item.of < 0 ? command_line_mean(&line, item.next) : -1;
         if (kind & COMMAND_IS_NAMED)
             take_head(&line, &item, &head, &kind);
         if (command_line_recalls(&line, item.next, kind & COMMAND_IS_NAMED, &recall))
@@ -339,7 +395,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
                                     : "",
             item.unit,
             item.scale,
-            places[item.token],
+            places[mean < 0 ? item.token : mean],
             item.of < 0 ? -1 : places[item.of],
             kind | (item.inverse ? COMMAND_IS_INVERSE : 0)};
         if (!kind || (kind & COMMAND_IS_VALUE && !*field.name))

@@ -35,6 +35,8 @@ const char *command_line_head(const struct command_line *line, int t) {
     if (t == 1 && command_line_mark(line, 0) == '*' &&
         command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";
+    if (command_line_is_word(line, t, "Saving") && command_line_is_word(line, t + 1, "dict"))
+        return "eval_"; /* TensorFlow: "Saving dict for global step 1000: loss = 0.3" */
     for (; end < t + HEAD_WORDS; end++) {
         bool counted = command_line_is(line, end, COMMAND_NUMBER) &&
                        (last & (COMMAND_STEP | COMMAND_EPOCH) ||
@@ -50,9 +52,7 @@ const char *command_line_head(const struct command_line *line, int t) {
     char mark = command_line_mark(line, end);
     bool number =
         command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
-    bool none = command_line_is_word(line, end + 1, "n/a") || /* "val: n/a | iter time: 551 ms" */
-                command_line_is_word(line, end + 1, "N/A") ||
-                command_line_is_word(line, end + 1, "None");
+    bool none = command_line_is_none(line, end + 1); /* "val: n/a | iter time: 551 ms" */
     bool closed = (mark == ':' && !number && !none) || mark == ']' || mark == ')' || mark == '|' ||
                   (mark == '-' && !line->tokens[end].attached);
     return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING)
@@ -131,13 +131,42 @@ bool command_line_is_cell(const struct command_line *line, int t) {
 /* --- brackets --- */
 
 bool command_line_is_alone(const struct command_line *line, int t) {
+    bool process = command_line_is(line, t - 3, COMMAND_NUMBER) && line->tokens[t - 1].attached;
     return command_line_mark(line, t - 1) == '[' && command_line_mark(line, t + 1) == ']' &&
-           (t == 1 || command_line_mark(line, t - 2) == ']');
+           (t == 1 || (command_line_mark(line, t - 2) == ']' && !process));
 }
 
 bool command_line_is_pair(const struct command_line *line, int t) {
     return t == 1 && command_line_mark(line, 0) == '[' && command_line_mark(line, 2) == ',' &&
            command_line_is(line, 3, COMMAND_NUMBER) && command_line_mark(line, 4) == ']';
+}
+
+bool command_line_is_element(const struct command_line *line, int t) {
+    return command_line_mark(line, t - 1) == '[' && command_line_mark(line, t + 1) == ',' &&
+           command_line_is(line, t + 2, COMMAND_NUMBER);
+}
+
+bool command_line_is_key(const struct command_line *line, int next) {
+    return command_line_mark(line, next) == ':' && line->tokens[next].attached &&
+           command_line_is(line, next + 1, COMMAND_NUMBER) && !line->tokens[next + 1].attached &&
+           !command_line_is_share(line, next + 1);
+}
+
+/* "(1.6)", "(55.2%)" */
+int command_line_mean(const struct command_line *line, int t) {
+    int end = t + 2 + (command_line_mark(line, t + 2) == '%');
+    return command_line_mark(line, t) == '(' && command_line_is(line, t + 1, COMMAND_NUMBER) &&
+                   command_line_mark(line, end) == ')'
+               ? t + 1
+               : -1;
+}
+
+const struct command_unit *command_line_heading(const struct command_line *line, int t) {
+    bool headed = command_line_mark(line, t) == '|' && command_line_mark(line, t - 1) == ')' &&
+                  command_line_mark(line, t - 3) == '(' &&
+                  command_line_is(line, t - 4, COMMAND_WORD);
+    const struct command_unit *unit = headed ? line->tokens[t - 2].unit : NULL;
+    return unit && unit->unit ? unit : NULL;
 }
 
 /* --- bars --- */
@@ -202,12 +231,23 @@ static bool is_of_function(const struct command_line *line, int t) {
            command_line_is(line, t - 4, COMMAND_WORD);
 }
 
+/* "[NeMo I 2024-05-01 10:00:00 nemo_logging:393]": at the end of a bracket with a time. */
+static bool ends_prefix(const struct command_line *line, int t) {
+    if (command_line_mark(line, 0) != '[' || command_line_mark(line, t + 1) != ']')
+        return false;
+    for (int at = 1; at < t - 2 && command_line_mark(line, at) != ']'; at++)
+        if (command_line_mark(line, at) == ':' && command_line_is(line, at - 1, COMMAND_NUMBER) &&
+            command_line_is(line, at + 1, COMMAND_NUMBER))
+            return true;
+    return false;
+}
+
 bool command_line_is_place(const struct command_line *line, int t) {
     if (!is_joined(line, t))
         return false;
     const struct command_token *word = &line->tokens[t - 2];
     return memchr(line->text + word->start, '.', word->end - word->start) ||
-           is_of_function(line, t);
+           is_of_function(line, t) || ends_prefix(line, t);
 }
 
 bool command_line_is_logged(const struct command_line *line, int t) {

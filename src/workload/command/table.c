@@ -6,7 +6,7 @@
  *   0         0.523112    0.312345    0.912345  00:12
  *
  * Columns lie between blanks, ',' or '|'; names may have single blanks inside, which the number of
- * a row's columns tells. The first one counts, another has a known name. Of YOLO's evaluations the
+ * the first row's columns tells. The first one counts, another has a known name. Of YOLO's evaluations the
  * first one is a class, and the row of all classes is read:
  *
  *   Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|███| 4/4
@@ -19,7 +19,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define COLUMNS_MIN 3
+#define COLUMNS_MIN 2
+#define OTHER_MIN   3 /* of a head that ends the table */
 #define COLUMNS_MAX 24
 #define NAME_BYTES  48
 
@@ -143,6 +144,15 @@ static void read_head(struct layout *layout, const char *text, size_t length, bo
     layout->count = known && layout->count >= COLUMNS_MIN ? layout->count : 0;
 }
 
+/* "precision    recall  f1-score   support": names of other columns, two blanks apart. */
+static bool is_other_head(const char *text, size_t length) {
+    int count = 0;
+    for (size_t place = 0, end; next_column(text, length, true, &place, &end); place = end, count++)
+        if (!is_name(text + place, end - place))
+            return false;
+    return count >= OTHER_MIN;
+}
+
 bool command_table_head(struct command_table **table, const char *text, size_t length) {
     struct command_table head = {0};
     size_t place = 0, end;
@@ -150,7 +160,7 @@ bool command_table_head(struct command_table **table, const char *text, size_t l
                    strncasecmp(text + place, "class", 5) == 0;
     read_head(&head.narrow, text, length, false, head.classes);
     read_head(&head.wide, text, length, true, head.classes);
-    if (head.narrow.count == 0 && head.wide.count == 0)
+    if (head.narrow.count == 0 && head.wide.count == 0 && !(*table && is_other_head(text, length)))
         return false;
     if (!*table)
         *table = lab_mem_alloc(1, sizeof **table);
@@ -226,8 +236,11 @@ bool command_table_may_be_row(const struct command_table *table, const char *tex
     return length - place > 3 && memcmp(text + place, "all", 3) == 0 && separates(text[place + 3]);
 }
 
-bool command_table_row(const struct command_table *table, struct command_draft *draft,
-                       const char *text, size_t length) {
-    return read_row(&table->narrow, table->classes, draft, text, length) ||
-           read_row(&table->wide, table->classes, draft, text, length);
+bool command_table_row(struct command_table *table, struct command_draft *draft, const char *text,
+                       size_t length) {
+    bool narrow = read_row(&table->narrow, table->classes, draft, text, length);
+    if (!narrow && !read_row(&table->wide, table->classes, draft, text, length))
+        return false;
+    *(narrow ? &table->wide : &table->narrow) = (struct layout){0}; /* so are all of its rows */
+    return true;
 }

@@ -31,27 +31,7 @@ static const struct command_unit units[] = {
     {"GiB", "GiB", 1, NULL},
     {"W", "W", 1, NULL},
     {"J", "J", 1, NULL},
-    /* rates: in either case, with K or M before them */
-    {"tok/s", "tokens/s", 1, "tokens_per_s"},
-    {"tok/sec", "tokens/s", 1, "tokens_per_s"},
-    {"token/s", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/s", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/sec", "tokens/s", 1, "tokens_per_s"},
-    {"tokens/second", "tokens/s", 1, "tokens_per_s"},
-    {"tok/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"tokens/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"tokens/sec/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
-    {"it/s", "iterations/s", 1, "iterations_per_s"},
-    {"it/sec", "iterations/s", 1, "iterations_per_s"},
-    {"iter/s", "iterations/s", 1, "iterations_per_s"},
-    {"iters/s", "iterations/s", 1, "iterations_per_s"},
-    {"iters/sec", "iterations/s", 1, "iterations_per_s"},
-    {"step/s", "iterations/s", 1, "iterations_per_s"},
-    {"steps/s", "iterations/s", 1, "iterations_per_s"},
-    {"steps/sec", "iterations/s", 1, "iterations_per_s"},
-    {"batch/s", "iterations/s", 1, "iterations_per_s"},
-    {"batches/s", "iterations/s", 1, "iterations_per_s"},
-    {"ba/s", "iterations/s", 1, "iterations_per_s"},
+    /* of one step, in either case */
     {"s/it", "ms", 1e3, "iterations_per_s"},
     {"s/iter", "ms", 1e3, "iteration_time"},
     {"s/batch", "ms", 1e3, "iteration_time"},
@@ -61,17 +41,79 @@ static const struct command_unit units[] = {
     {"s/step", "ms", 1e3, "step_time"},
     {"ms/step", "ms", 1, "step_time"},
     {"us/step", "ms", 1e-3, "step_time"},
-    {"samples/s", "samples/s", 1, "samples_per_s"},
-    {"samples/sec", "samples/s", 1, "samples_per_s"},
-    {"examples/s", "samples/s", 1, "samples_per_s"},
-    {"examples/sec", "samples/s", 1, "samples_per_s"},
-    {"img/s", "samples/s", 1, "samples_per_s"},
-    {"imgs/s", "samples/s", 1, "samples_per_s"},
-    {"images/s", "samples/s", 1, "samples_per_s"},
-    {"images/sec", "samples/s", 1, "samples_per_s"},
     {"TFLOP/s", "TFLOP/s", 1, "tflops"},
     {"TFLOPS", "TFLOP/s", 1, "tflops"},
 };
+
+enum { TOKENS, ITERATIONS, SAMPLES, WORDS };
+
+static const struct command_unit rates[] = {
+    [TOKENS] = {"tok/s", "tokens/s", 1, "tokens_per_s"},
+    [ITERATIONS] = {"it/s", "iterations/s", 1, "iterations_per_s"},
+    [SAMPLES] = {"img/s", "samples/s", 1, "samples_per_s"},
+    [WORDS] = {"words/s", "words/s", 1, "words_per_s"},
+};
+static const struct command_unit rates_of_gpus[] = {
+    [TOKENS] = {"tok/s/gpu", "tokens/s/GPU", 1, "tokens_per_s_per_gpu"},
+    [ITERATIONS] = {"it/s/gpu", "iterations/s/GPU", 1, "iterations_per_s_per_gpu"},
+    [SAMPLES] = {"img/s/gpu", "samples/s/GPU", 1, "samples_per_s_per_gpu"},
+    [WORDS] = {"words/s/gpu", "words/s/GPU", 1, "words_per_s_per_gpu"},
+};
+
+static const struct {
+    const char *text;
+    int rate;
+} counted[] = {
+    {"tok", TOKENS},
+    {"toks", TOKENS},
+    {"token", TOKENS},
+    {"tokens", TOKENS},
+    {"it", ITERATIONS},
+    {"its", ITERATIONS},
+    {"iter", ITERATIONS},
+    {"iters", ITERATIONS},
+    {"iteration", ITERATIONS},
+    {"iterations", ITERATIONS},
+    {"step", ITERATIONS},
+    {"steps", ITERATIONS},
+    {"global_step", ITERATIONS},
+    {"batch", ITERATIONS},
+    {"batches", ITERATIONS},
+    {"ba", ITERATIONS},
+    {"update", ITERATIONS},
+    {"updates", ITERATIONS},
+    {"sample", SAMPLES},
+    {"samples", SAMPLES},
+    {"example", SAMPLES},
+    {"examples", SAMPLES},
+    {"img", SAMPLES},
+    {"imgs", SAMPLES},
+    {"image", SAMPLES},
+    {"images", SAMPLES},
+    {"word", WORDS},
+    {"words", WORDS},
+};
+
+static bool is_text(const char *word, const char *text, size_t length) {
+    return strlen(word) == length && strncasecmp(word, text, length) == 0;
+}
+
+/* "tok/s", "Images/sec", "tokens/second/GPU" */
+static const struct command_unit *find_rate(const char *text, size_t length) {
+    const char *slash = memchr(text, '/', length);
+    if (!slash)
+        return NULL;
+    size_t what = (size_t)(slash - text), rest = length - what - 1;
+    const char *time = slash + 1;
+    bool of_gpu = rest > 4 && is_text("/gpu", time + rest - 4, 4);
+    rest -= of_gpu ? 4 : 0;
+    if (!is_text("s", time, rest) && !is_text("sec", time, rest) && !is_text("second", time, rest))
+        return NULL;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (is_text(counted[i].text, text, what))
+            return of_gpu ? &rates_of_gpus[counted[i].rate] : &rates[counted[i].rate];
+    return NULL;
+}
 
 const struct command_unit *command_unit_find(const char *text, size_t length) {
     if (*text == '%')
@@ -80,7 +122,7 @@ const struct command_unit *command_unit_find(const char *text, size_t length) {
         if ((*units[i].text | 0x20) == (*text | 0x20) && strlen(units[i].text) == length &&
             (units[i].name ? strncasecmp : strncmp)(units[i].text, text, length) == 0)
             return &units[i];
-    return NULL;
+    return find_rate(text, length);
 }
 
 const char *command_memory_letter(char c) {

@@ -121,6 +121,97 @@ LAB_TEST(projects_are_read_as_they_print) {
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
+/* Given lines of more projects, each of which was once read wrong, then a duration is no step, an
+ * evaluation's mean is its value, and what was drawn before is not read again. */
+LAB_TEST(durations_means_and_prefixes_are_told_apart) {
+    static const char *const cases[][2] = {
+        /* torchtitan's validation */
+        {"step: 10  loss:  9.5  tps: 5,431", "loss=9.5@10 tps=5431tokens/s@10"},
+        {"validate step: 10  loss:  9.75  tps: 15,431",
+         "val_loss=9.75@10 val_tps=15431tokens/s@10"},
+        {NULL},
+        /* DeepSpeed's timers, Megatron's memory */
+        {"[Rank 0] step=10, skipped=0", "r0:skipped=0@10"},
+        {"[Rank 0] time (ms) | fwd: 12.3 | bwd_allreduce: 4.5 | step: 5.67",
+         "r0:fwd=12.3ms@10 r0:bwd_allreduce=4.5ms@10 r0:step=5.67ms@10"},
+        {"[Rank 0] (after 10 iterations) memory (MB) | allocated: 12.5 | max allocated: 23.5",
+         "r0:allocated=12.5MB@10 r0:max_allocated=23.5MB@10"},
+        {NULL},
+        /* pytorch-cifar, rl_games, TensorFlow's tutorials */
+        {"[=====>]  Step: 69ms | Tot: 18s521ms | Loss: 1.25 | Acc: 55.1% (27561/50000) 391/391",
+         "step_time=69ms loss=1.25 acc=55.1%"},
+        {"fps step: 900 fps total: 800 epoch: 100/1000",
+         "fps_step=900@e100 fps_total=800@e100 epoch=100@e100"},
+        {"Epoch 101 loss: 2", "loss=2@e101 epoch=101@e101"},
+        {"Time taken for 1 epoch: 45.2 secs", "epoch_time=45200ms@e101 epoch=101@e101"},
+        {"loss step: 2.5, step 0.5", "loss_step=2.5@e101 epoch=101@e101"},
+        {NULL},
+        /* TensorFlow's estimators; a value that is missing */
+        {"INFO:tensorflow:loss = 0.3, step = 100 (0.810 sec)", "loss=0.3@100"},
+        {"INFO:tensorflow:global_step/sec: 123.5", "iterations_per_s=123.5iterations/s@100"},
+        {"INFO:tensorflow:Saving dict for global step 100: accuracy = 0.9, loss = 0.5",
+         "eval_accuracy=0.9@100 eval_loss=0.5@100"},
+        {"step 101 loss: None acc: 0.5", "acc=0.5@101"},
+        {NULL},
+        /* timm, torchvision: the mean over an evaluation's batches */
+        {"Train: 0 [  50/1250 (  4%)]  Loss: 6.5 (6.9)", "loss=6.5@e0.04 epoch=0.04@e0.04"},
+        {"Test: [ 195/195]  Loss:   6.7 ( 6.8)  Acc@1:  0.59 (  0.61)  Acc@5: 2.9% (2.4%)",
+         "test_loss=6.8@e0.04 test_acc@1=0.61@e0.04 test_acc@5=2.4%@e0.04 epoch=0.04@e0.04"},
+        {NULL},
+        {"Test: [70/79]\tTime 0.013 (0.024)\tLoss 1.5 (1.6)\tPrec@1 45.3 (42.1)",
+         "test_loss=1.6 test_prec@1=42.1"},
+        {" * Prec@1 42.560", "test_prec@1=42.56"},
+        {NULL},
+        /* sockeye, Horovod, tf_cnn_benchmarks, rsl_rl */
+        {"Epoch[0] Batch [50] Speed: 1234.5 samples/sec 9876.5 tokens/sec 1.2 updates/sec "
+         "perplexity=12.5",
+         "speed=1234.5samples/s@50 tokens_per_s=9876.5tokens/s@50 "
+         "iterations_per_s=1.2iterations/s@50 perplexity=12.5@50"},
+        {NULL},
+        {"Epoch 1 Speed: 10 samples/sec 2.1 sentences/sec loss=2",
+         "speed=10samples/s@e1 loss=2@e1 epoch=1@e1"},
+        {NULL},
+        {"Iter #1: 1234.5 img/sec per GPU", "samples_per_s=1234.5samples/s"},
+        {"images/sec: 123.4 +/- 1.2 (jitter = 3.4)", "samples_per_s=123.4samples/s"},
+        {"step 5 throughput=1.2e6 tok/sec/GPU mem=12GB",
+         "throughput=1200000tokens/s/GPU@5 mem=12GB@5"},
+        {"       Computation: 65321 steps/s (collection: 0.9s)", "computation=65321iterations/s@5"},
+        {NULL},
+        /* NeMo, sample-factory, DLLogger */
+        {"[NeMo I 2024-05-01 10:00:00 nemo_logging:393] Epoch 0: step 5 loss=2.5", "loss=2.5@5"},
+        {"[2024-05-01 10:00:00,123][4711] Throughput: 0: 3086.4. Samples: 12345", ""},
+        {"[2024-05-01 10:00:00,123] [6] loss=6.5", "loss=6.5@6"},
+        {"DLLL {\"step\": [0, 10], \"data\": {\"train.loss\": 6.5}}", "train.loss=6.5@6"},
+        {NULL},
+        /* Lightning draws the bar anew before the next epoch; its callbacks' words */
+        {"Epoch 0: 100%|#| 63/63 [00:12<00:00, 5.00it/s, loss=0.3, val_loss=0.4]",
+         "iterations_per_s=5iterations/s@63 loss=0.3@63 val_loss=0.4@63"},
+        {"Metric val_loss improved by 0.1 >= min_delta = 0.0. New best score: 0.4", ""},
+        {"Epoch 0:   0%| | 0/63 [00:00<?, ?it/s, loss=0.3, val_loss=0.4]", ""},
+        {"Epoch 1:   2%| | 1/63 [00:00<00:10, 6.00it/s, loss=0.2, val_loss=0.4]",
+         "iterations_per_s=6iterations/s@64 loss=0.2@64 val_loss=0.4@64"},
+        {"precision: 0.9, recall: 0.8, kappa: 0.5", "precision=0.9@64 recall=0.8@64 kappa=0.5@64"},
+        {NULL},
+        /* CatBoost without a loss of the training */
+        {"0:\ttest: 0.95\tbest: 0.95 (0)\ttotal: 181ms\tremaining: 10.7s",
+         "test=0.95@0 best=0.95@0 total=181ms@0"},
+        {"10:\ttest: 0.97\tbest: 0.97 (10)\ttotal: 486ms\tremaining: 0us",
+         "test=0.97@10 best=0.97@10 total=486ms@10"},
+        {NULL},
+        /* a report of scikit-learn ends the table before it, and its columns stay as many */
+        {"      Iter       Train Loss   Remaining Time ", ""},
+        {"         1           1.2291            2.07s", "train_loss=1.2291@1"},
+        {"         2     0.9   0.8     0.7   257", ""},
+        {"              precision    recall  f1-score   support", ""},
+        {"         3           1.2291            2.07s", ""},
+        {"    accuracy                           0.95       500", "accuracy=0.95@1"},
+        {NULL},
+        {"Step\tTraining Loss", ""},
+        {"500\t3.4", "training_loss=3.4@500"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
 /* Given a name that lines of steps and lines of epochs have, then it is two metrics, whichever of
  * the lines came first. */
 LAB_TEST(steps_and_epochs_of_one_name_are_two) {
