@@ -102,6 +102,8 @@ bool command_line_is_lone_bar(const struct command_line *line);
 /* What all values of the line from the words at `t` on are of: "val_" of "Validation: loss 0.9", ""
  * of "Train: loss 0.5". NULL = they say nothing of that. */
 const char *command_line_head(const struct command_line *line, int t);
+/* "train/val": of both. */
+bool command_line_is_both(const struct command_line *line, int t);
 /* The same of words with these meanings. */
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings);
 

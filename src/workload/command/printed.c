@@ -225,37 +225,84 @@ static int subject_of(const struct command_line *line, const struct command_item
                                                                                        : -1;
 }
 
-static size_t add_word(const struct command_line *line, int t, char name[NAME_BYTES],
+/* `half`: of "train/val"; 0 = all of it, 1 = before '/', 2 = behind. */
+static size_t add_word(const struct command_line *line, int t, int half, char name[NAME_BYTES],
                        size_t length) {
     const struct command_token *word = &line->tokens[t];
-    for (size_t c = word->start; c < word->end && length + 2 < NAME_BYTES; c++)
+    const char *slash = half > 0 && command_line_is_both(line, t)
+                            ? memchr(line->text + word->start, '/', word->end - word->start)
+                            : NULL;
+    size_t start = word->start, end = word->end;
+    if (slash && half == 1)
+        end = (size_t)(slash - line->text);
+    else if (slash)
+        start = (size_t)(slash + 1 - line->text);
+    for (size_t c = start; c < end && length + 2 < NAME_BYTES; c++)
         if (line->text[c] != '\'')
             name[length++] = (char)tolower((unsigned char)line->text[c]);
     return length;
 }
 
+struct naming {           /* of an item, beside its own words */
+    const char *recalled; /* "best_" */
+    const char *head;     /* "val_" */
+    int phase;            /* the word before it that names a phase; -1 = none does */
+};
+
 /* Its words joined by '_', in small letters; of an evaluation where the line says so. */
 static const char *join_name(const struct command_line *line, const struct command_item *item,
-                             const char *recalled, const char *head, int phase,
-                             char name[NAME_BYTES]) {
+                             const struct naming *naming, int half, char name[NAME_BYTES]) {
     size_t length = 0;
-    bool phased = phase >= 0 && phase != item->first && !*head;
-    for (const char *c = is_best(line, item) ? "" : recalled; *c; c++)
+    int phase = naming->phase;
+    bool phased = phase >= 0 && phase != item->first && !*naming->head;
+    for (const char *c = is_best(line, item) ? "" : naming->recalled; *c; c++)
         name[length++] = *c;
-    for (const char *c = meanings_of(line, item) ? "" : head; *c; c++)
+    for (const char *c = meanings_of(line, item) ? "" : naming->head; *c; c++)
         name[length++] = *c;
     for (const char *c = item->name; c && *c; c++)
         name[length++] = *c;
     if (phased)
-        length = add_word(line, phase, name, length);
+        length = add_word(line, phase, half, name, length);
     for (int i = 0; i < item->words && !item->name; i++) {
         if ((i > 0 || phased) && length + 2 < NAME_BYTES)
             name[length++] = '_';
-        length = add_word(line, item->first + i, name, length);
+        length = add_word(line, item->first + i, half, name, length);
     }
     name[length] = '\0';
     name[lab_str_utf8_prefix(name, length)] = '\0'; /* it may have been cut */
     return name;
+}
+
+/* "train/val loss: 2.3/2.2" */
+static bool names_both(const struct command_line *line, const struct command_item *item) {
+    for (int i = 0; i < item->words && !item->name; i++)
+        if (command_line_is_both(line, item->first + i))
+            return true;
+    return false;
+}
+
+/* 1 = it is a field now, 0 = it has no name, -1 = there is no room. */
+static int add_item(struct command_draft *draft, const struct command_line *line,
+                    const struct command_item *item, struct command_field *field,
+                    const struct naming *naming) {
+    char name[NAME_BYTES];
+    bool value = field->kind & COMMAND_IS_VALUE;
+    bool both = value && item->of >= 0 && names_both(line, item);
+    int second = field->of;
+    field->name = value ? join_name(line, item, naming, both, name) : "";
+    if (value && !*field->name)
+        return 0;
+    if (both) {
+        field->kind &= ~(unsigned)COMMAND_IS_SHARE;
+        field->of = -1;
+    }
+    if (!command_draft_add(draft, field))
+        return -1;
+    if (!both)
+        return 1;
+    field->name = join_name(line, item, naming, 2, name);
+    field->number = second;
+    return command_draft_add(draft, field) ? 1 : -1;
 }
 
 /* --- a line --- */
@@ -301,14 +348,15 @@ static void take_numbers(struct command_draft *draft, const struct command_line 
     draft->lasting &= line->count < COMMAND_TOKENS_MAX;
 }
 
-/* "epoch 001:   100 / 2000", "Train: 0 [50/1251 (4%)]": what follows tells what it is. */
+/* "epoch 001:   100 / 2000", "Epoch 1 (100/2000)", "Train: 0 [50/1251 (4%)]": what follows tells what it is. */
 static void look_at_pair(const struct command_line *line, const struct command_item *before,
                          struct command_field *earlier, const struct command_item *item,
                          unsigned *kind) {
     if (before->next != item->token - 1)
         return;
-    if (earlier->kind & COMMAND_IS_EPOCH && command_line_mark(line, before->next) == ':' &&
-        item->words == 0 && item->of >= 0)
+    char mark = command_line_mark(line, before->next);
+    if (earlier->kind & COMMAND_IS_EPOCH && item->words == 0 && item->of >= 0 &&
+        (mark == ':' || (mark == '(' && command_line_mark(line, item->next) == ')')))
         *kind = COMMAND_IS_STEP;
     if (earlier->kind == COMMAND_IS_VALUE && item->percents)
         earlier->kind |= COMMAND_IS_WHOLE;
@@ -346,11 +394,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     int phase = -1, subject = -1, of_item, group = 0; /* group: its first field */
     const struct command_unit *heading = NULL;
     bool batches = false; /* of an evaluation: "Test: [10/79]" */
+    struct command_field field;
     command_line_cut(&line, text, length);
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
     for (int t = 0; t < line.count; t++) {
-        char name[NAME_BYTES];
         if (command_line_is(&line, t, COMMAND_WORD) && command_line_is_settings(&line, t))
             break;
         if (command_line_is(&line, t, COMMAND_WORD) && (other = command_line_head(&line, t))) {
@@ -390,18 +438,18 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             of_item = subject;
             kind |= COMMAND_IS_KNOWN;
         }
-        struct command_field field = {
-            kind & COMMAND_IS_VALUE ? join_name(&line, &item, recall.names, head, of_item, name)
-                                    : "",
-            item.unit,
-            item.scale,
-            places[mean < 0 ? item.token : mean],
-            item.of < 0 ? -1 : places[item.of],
-            kind | (item.inverse ? COMMAND_IS_INVERSE : 0)};
-        if (!kind || (kind & COMMAND_IS_VALUE && !*field.name))
-            continue;
-        if (!command_draft_add(draft, &field))
+        field = (struct command_field){"",
+                                       item.unit,
+                                       item.scale,
+                                       places[mean < 0 ? item.token : mean],
+                                       item.of < 0 ? -1 : places[item.of],
+                                       kind | (item.inverse ? COMMAND_IS_INVERSE : 0)};
+        struct naming naming = {recall.names, head, of_item};
+        int added = kind ? add_item(draft, &line, &item, &field, &naming) : 0;
+        if (added < 0)
             break;
+        if (added == 0)
+            continue;
         before = item;
     }
     finish(draft, &line);

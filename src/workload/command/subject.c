@@ -17,14 +17,21 @@ bool command_line_is_share(const struct command_line *line, int t) {
            command_line_mark(line, t + 2) == '|' && line->tokens[t + 2].attached;
 }
 
+bool command_line_is_both(const struct command_line *line, int t) {
+    const unsigned both = COMMAND_EVALUATION | COMMAND_TRAINING;
+    const struct command_token *word = &line->tokens[t];
+    return command_line_is(line, t, COMMAND_WORD) && (word->meaning & both) == both &&
+           memchr(line->text + word->start, '/', word->end - word->start);
+}
+
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings) {
     for (; !(command_line_meaning(line, first) & (COMMAND_EVALUATION | COMMAND_TRAINING)); first++)
         continue;
     char letter = (char)tolower((unsigned char)line->text[line->tokens[first].start]);
-    return !(meanings & COMMAND_EVALUATION) ? ""
-           : letter == 't'                  ? "test_"
-           : letter == 'e'                  ? "eval_"
-                                            : "val_";
+    return !(meanings & COMMAND_EVALUATION) || command_line_is_both(line, first) ? ""
+           : letter == 't'                                                       ? "test_"
+           : letter == 'e'                                                       ? "eval_"
+                                                                                 : "val_";
 }
 
 /* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation

@@ -208,6 +208,16 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
         {NULL},
         {"Step\tTraining Loss", ""},
         {"500\t3.4", "training_loss=3.4@500"},
+        {NULL},
+        /* two values of one name; steps in brackets behind an epoch */
+        {"Train/Val loss: 2.3 / 2.2", "train_loss=2.3 val_loss=2.2"},
+        {"step 5 | acc train/valid 90/85", "acc_train=90@5 acc_valid=85@5"},
+        {"Loss (train/val): 2.3/2.2", "loss=2.3@5"},
+        {"step 7 train/loss: 2.5, val/loss: 2.4", "train/loss=2.5@7 val/loss=2.4@7"},
+        {NULL},
+        {"Epoch 1 (200/500): loss 2.5", "loss=2.5@200"},
+        {"Accuracy: 55% (27561/50000)", "accuracy=55%@200"},
+        {"Epoch 2 (200/500): loss 2.25", "loss=2.25@700"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
