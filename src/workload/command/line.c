@@ -302,6 +302,10 @@ static unsigned word_meaning(const char *text, size_t length, bool split) {
         if (i < length && text[i] == '_')
             name = i + 1;
     }
+    const char *slash = split ? memrchr(text, '/', length) : NULL;
+    unsigned counted = slash ? look_up(slash + 1, (size_t)(text + length - slash - 1)) : 0;
+    if (counted & COMMAND_GLOBAL) /* "trainer/global_step" */
+        return counted;
     if (name > 0)
         last = name < length ? look_up(text + name, length - name) : 0;
     return meaning | (last & COMMAND_STEP ? COMMAND_STEP_LAST : 0) |
@@ -312,14 +316,20 @@ bool command_is_memory(const char *name, size_t length) {
     return word_meaning(name, length, true) & COMMAND_MEMORY;
 }
 
+/* Of "_step" and "trainer/global_step", as trackers have them. */
+static unsigned key_meaning(const char *name) {
+    const char *slash = strrchr(name, '/');
+    unsigned meaning = slash ? look_up(slash + 1, strlen(slash + 1)) : 0;
+    name += *name == '_';
+    return meaning & COMMAND_GLOBAL ? meaning : look_up(name, strlen(name));
+}
+
 bool command_is_step(const char *name) {
-    name += *name == '_'; /* wandb */
-    return look_up(name, strlen(name)) & COMMAND_STEP;
+    return key_meaning(name) & COMMAND_STEP;
 }
 
 bool command_is_global(const char *name) {
-    name += *name == '_';
-    return look_up(name, strlen(name)) & COMMAND_GLOBAL;
+    return key_meaning(name) & COMMAND_GLOBAL;
 }
 
 bool command_is_epoch(const char *name) {

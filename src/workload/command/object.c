@@ -19,8 +19,9 @@
 struct object {
     const char *line;
     size_t length, place;
-    char name[NAME_BYTES]; /* keys so far, joined by '.' */
-    const char *of;        /* what its values are of: "val_"; "" = the training */
+    char name[NAME_BYTES];   /* keys so far, joined by '.' */
+    const char *of;          /* what its values are of: "val_"; "" = the training */
+    char metric[NAME_BYTES]; /* that "value" is of: {"name": "loss", "value": 1.5}; "" = none */
     struct command_draft *draft;
 };
 
@@ -215,7 +216,8 @@ static void take_numbers(struct object *object, size_t start) {
 
 /* "val_" of {"split": "val"}; NULL = the key, or what it has, is none of these. */
 static const char *part_of(const char *key, const char *text, size_t length) {
-    static const char *const keys[] = {"split", "mode", "phase", "stage", "subset"};
+    static const char *const keys[] = {"split", "mode", "phase", "stage",   "subset", "type",
+                                       "event", "kind", "set",   "dataset", "prefix"};
     static const char *const parts[][2] = {
         {"val", "val_"},         {"valid", "val_"}, {"validation", "val_"},
         {"dev", "val_"},         {"eval", "eval_"}, {"evaluate", "eval_"},
@@ -229,9 +231,20 @@ static const char *part_of(const char *key, const char *text, size_t length) {
     return NULL;
 }
 
+/* Whether the text of the key names the metric that "value" is of. */
+static bool names_metric(const char *key) {
+    static const char *const keys[] = {"name", "metric", "metric_name", "key", "tag"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (lab_str_equal(key, keys[i]))
+            return true;
+    return false;
+}
+
 /* 'loss': '1.8' is a value, as some print it; 'name': '1.8b' is text. */
 static bool take_quoted(struct object *object, bool named) {
     size_t start = object->place;
+    if (named && names_metric(object->name))
+        return take_text(object, object->metric, sizeof object->metric);
     double value;
     size_t end = command_number(object->line, object->length, start + 1, COMMAND_UNGROUPED, &value);
     if (!take_text(object, NULL, 0))
@@ -263,6 +276,31 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
     return take_number(object, named) || take_word(object, name_length, depth, named);
 }
 
+/* {"name": "loss", "value": 1.5, "time_ms": 17}: one metric, what else it has is of a log. */
+static void name_value(struct object *object) {
+    struct command_draft *draft = object->draft;
+    struct command_field *value = NULL;
+    for (int i = 0; i < draft->form.count; i++)
+        if (lab_str_equal(draft->fields[i].name, "value"))
+            value = &draft->fields[i];
+    if (!value || !*object->metric)
+        return;
+    int count = 0;
+    for (int i = 0; i < draft->form.count; i++) {
+        struct command_field field = draft->fields[i];
+        const char *end = strrchr(field.name, '.');
+        if (&draft->fields[i] == value) {
+            field.name = "";
+            command_draft_rename(draft, &field, object->metric, "");
+        } else if (end && lab_str_equal(end, ".epoch_num")) {
+            field.kind = COMMAND_IS_EPOCH; /* MLPerf */
+        }
+        if (*field.name && (&draft->fields[i] == value || field.kind != COMMAND_IS_VALUE))
+            draft->fields[count++] = field;
+    }
+    draft->form.count = count;
+}
+
 bool command_object_line(struct command_draft *draft, const char *line, size_t length) {
     size_t start = 0, end = length;
     while (start < end && isspace((unsigned char)line[start]))
@@ -277,6 +315,7 @@ bool command_object_line(struct command_draft *draft, const char *line, size_t l
     draft->form.object = true;
     if (!take_value(&object, 0, 0, true) || object.place != end)
         return false;
+    name_value(&object);
     for (int i = 0; i < draft->form.count && *object.of; i++)
         if (draft->fields[i].kind == COMMAND_IS_VALUE &&
             !lab_metric_name_is_evaluation(draft->fields[i].name))

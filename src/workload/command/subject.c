@@ -39,7 +39,9 @@ const char *command_line_head_of(const struct command_line *line, int first, uns
 const char *command_line_head(const struct command_line *line, int t) {
     unsigned all = 0, last = 0;
     int end = t;
-    if (t == 1 && command_line_mark(line, 0) == '*' &&
+    bool begins = t == 1 || (t == 2 && command_line_is(line, 0, COMMAND_WORD) &&
+                             command_line_meaning(line, 0) == COMMAND_LEVEL);
+    if (begins && command_line_mark(line, t - 1) == '*' &&
         command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";
     if (command_line_is_word(line, t, "Saving") && command_line_is_word(line, t + 1, "dict"))
@@ -90,8 +92,15 @@ void command_line_recall(const struct command_line *line, int t, struct command_
                         : 0;
     if (command_line_mark(line, t) == '|')
         recall->word = 0;
+    /* "Model saved with loss 0.7", "saved best model with loss 0.7": printed before, of another */
+    bool saves = command_line_is_word(line, t, "saved") || command_line_is_word(line, t, "Saved"),
+         saved = lab_str_equal(recall->names, "saved_");
+    if (saves && !*recall->names)
+        recall->names = recall->word & COMMAND_BEST ? "best_" : "saved_";
     if (!word)
         return;
+    if (saved && word & COMMAND_BEST)
+        recall->names = "best_";
     /* "New best! loss 2.1", "Reloading best weights (val loss 2.6)" */
     if (word & COMMAND_BEST &&
         (command_line_mark(line, t + 1) == '!' || recall->word & COMMAND_RESTORED))

@@ -5,7 +5,7 @@
  *   epoch     train_loss  valid_loss  accuracy  time
  *   0         0.523112    0.312345    0.912345  00:12
  *
- * Columns lie between blanks, ',' or '|'; names may have single blanks inside, which the number of
+ * Columns lie between blanks, ',', '|' or "│"; names may have single blanks inside, which the number of
  * the first row's columns tells. The first one counts, another has a known name. Of YOLO's evaluations the
  * first one is a class, and the row of all classes is read:
  *
@@ -36,8 +36,10 @@ struct command_table {
     bool classes;
 };
 
+/* Also the bytes of "│" and "┃": names are of ASCII. */
 static bool separates(char c) {
-    return c == ' ' || c == '\t' || c == ',' || c == '|' || c == ';';
+    return c == ' ' || c == '\t' || c == ',' || c == '|' || c == ';' || c == '\xe2' ||
+           c == '\x94' || c == '\x82' || c == '\x83';
 }
 
 /* The next column: [*place, end); false = there is none. */

@@ -175,7 +175,7 @@ LAB_TEST(well_known_trainers_are_read) {
         {"Using loss function 2", ""},
         {"loss function: 2", ""},
         {"Attempted loss scale: 65536, reducing to 32768", ""},
-        {"saved best model with loss 0.5", "loss=0.5"},
+        {"saved best model with loss 0.5", "best_loss=0.5"},
         {"Best accuracy so far: 93.2", "best_accuracy_so_far=93.2"},
         {"Accuracy of the network on the 10000 test images: 55 %", "accuracy=55%"},
         {"Epoch 1: val_loss improved from inf to 0.15000, saving model to best.keras", ""},

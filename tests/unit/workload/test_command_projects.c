@@ -181,7 +181,8 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
         {"[NeMo I 2024-05-01 10:00:00 nemo_logging:393] Epoch 0: step 5 loss=2.5", "loss=2.5@5"},
         {"[2024-05-01 10:00:00,123][4711] Throughput: 0: 3086.4. Samples: 12345", ""},
         {"[2024-05-01 10:00:00,123] [6] loss=6.5", "loss=6.5@6"},
-        {"DLLL {\"step\": [0, 10], \"data\": {\"train.loss\": 6.5}}", "train.loss=6.5@6"},
+        {"DLLL {\"step\": [0, 10], \"data\": {\"train.loss\": 6.5}}", "data.train.loss=6.5@6"},
+        {"\"step\": [0, 10], \"loss\": 6.5", "loss=6.5@6"},
         {NULL},
         /* Lightning draws the bar anew before the next epoch; its callbacks' words */
         {"Epoch 0: 100%|#| 63/63 [00:12<00:00, 5.00it/s, loss=0.3, val_loss=0.4]",
@@ -218,6 +219,27 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
         {"Epoch 1 (200/500): loss 2.5", "loss=2.5@200"},
         {"Accuracy: 55% (27561/50000)", "accuracy=55%@200"},
         {"Epoch 2 (200/500): loss 2.25", "loss=2.25@700"},
+        {NULL},
+        /* objects that say what they are of */
+        {"{\"type\": \"eval\", \"step\": 5, \"loss\": 1.5}", "eval_loss=1.5@5"},
+        {"{\"name\": \"loss\", \"value\": 1.25, \"step\": 7, \"time\": 17}", "loss=1.25@7"},
+        {"{\"metric\": \"acc@1\", \"value\": 0.5}", "acc@1=0.5@7"},
+        {"{\"metric\": \"acc@5\", \"value\": 0.75}", "acc@5=0.75@7"},
+        {":::MLLOG {\"time_ms\": 17, \"key\": \"eval_accuracy\", \"value\": 0.75, "
+         "\"metadata\": {\"lineno\": 123}}",
+         "eval_accuracy=0.75@7"},
+        {"{\"name\": \"a\", \"loss\": 2}", "loss=2@7"},
+        {"{\"trainer/global_step\": 110, \"train/loss\": 2.25}", "train/loss=2.25@110"},
+        {"trainer/global_step: 120, train/loss: 2.5", "train/loss=2.5@120"},
+        {NULL},
+        /* what is saved was printed before; a frame of a table */
+        {"Epoch 2: loss 0.9", "loss=0.9@e2 epoch=2@e2"},
+        {"Model saved with loss 0.7 at epoch 2", "saved_loss=0.7@e2 epoch=2@e2"},
+        {"Epoch 2: best model saved with val acc 0.91", "best_val_acc=0.91@e2 epoch=2@e2"},
+        {"INFO  * Acc@1 81.5 Acc@5 96", "test_acc@1=81.5@e2 test_acc@5=96@e2 epoch=2@e2"},
+        {NULL},
+        {"┃ Epoch ┃ Train Loss ┃ Val Loss ┃", ""},
+        {"│ 1     │ 0.5        │ 0.4      │", "train_loss=0.5@e1 val_loss=0.4@e1 epoch=1@e1"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
