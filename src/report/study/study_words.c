@@ -264,7 +264,7 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
 }
 
 double study_share_of(const char *text, const char **ret_at) {
-    for (const char *at = text; *at; at++) {
+    for (const char *at = text; *at && *at != '\''; at++) { /* not in a line that it quotes */
         size_t length = strspn(at, "0123456789.");
         if (isdigit((unsigned char)*at) && (at[length] == '%' || memchr(at, '.', length - 1))) {
             *ret_at = at;

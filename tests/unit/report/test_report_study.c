@@ -436,6 +436,18 @@ LAB_TEST(programs_that_train_once_have_enough_iterations) {
     fixture_release(&f);
 }
 
+/* Given warnings that quote lines of output, then a number in such a line is no share. */
+LAB_TEST(a_line_that_a_warning_quotes_stays_as_it_is) {
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    fixture_done(&f, fixture_plan(&f, 0, 1, 0, "a"), 10, "\"its line 'goal 0.8 at 1'\"", "");
+    fixture_done(&f, fixture_plan(&f, 0, 2, 0, "b"), 10, "\"its line 'goal 0.9 at 1'\"", "");
+    char *text = text_of(&f, wide);
+    assert_contains(text, "Warning: all 2 runs, e.g. its line 'goal 0.8 at 1'\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 /* Given warnings of several runs, then a rank stands there only where all have it; the machine's
  * load is no rank's, and runs of few iterations are counted. */
 LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
