@@ -40,16 +40,38 @@ static const struct {
     {"fid", LAB_DIRECTION_LOWER},     {"cost", LAB_DIRECTION_LOWER},
     {"rew", LAB_DIRECTION_HIGHER},    {"ssim", LAB_DIRECTION_HIGHER},
     {"miou", LAB_DIRECTION_HIGHER},   {"r2", LAB_DIRECTION_HIGHER},
+    {"prec", LAB_DIRECTION_HIGHER},   {"accuracies", LAB_DIRECTION_HIGHER},
+    {"aucpr", LAB_DIRECTION_HIGHER},  {"mcc", LAB_DIRECTION_HIGHER},
+    {"kappa", LAB_DIRECTION_HIGHER},  {"mrr", LAB_DIRECTION_HIGHER},
+    {"cider", LAB_DIRECTION_HIGHER},  {"meteor", LAB_DIRECTION_HIGHER},
+    {"chrf", LAB_DIRECTION_HIGHER},   {"mfu", LAB_DIRECTION_HIGHER},
+    {"fps", LAB_DIRECTION_HIGHER},    {"sps", LAB_DIRECTION_HIGHER},
+    {"mape", LAB_DIRECTION_LOWER},    {"smape", LAB_DIRECTION_LOWER},
+    {"rmsle", LAB_DIRECTION_LOWER},   {"merror", LAB_DIRECTION_LOWER},
+    {"lpips", LAB_DIRECTION_LOWER},   {"fvd", LAB_DIRECTION_LOWER},
+    {"bpc", LAB_DIRECTION_LOWER},
 };
 
 /* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
 static const struct {
     const char *part;
     enum lab_direction better;
-} parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},     {"crossentropy", LAB_DIRECTION_LOWER},
-             {"cross_entropy", LAB_DIRECTION_LOWER}, {"exact_match", LAB_DIRECTION_HIGHER},
-             {"rouge", LAB_DIRECTION_HIGHER},        {"perplexity", LAB_DIRECTION_LOWER},
-             {"hellaswag", LAB_DIRECTION_HIGHER}};
+} parts[] = {{"accuracy", LAB_DIRECTION_HIGHER},
+             {"crossentropy", LAB_DIRECTION_LOWER},
+             {"cross_entropy", LAB_DIRECTION_LOWER},
+             {"exact_match", LAB_DIRECTION_HIGHER},
+             {"rouge", LAB_DIRECTION_HIGHER},
+             {"perplexity", LAB_DIRECTION_LOWER},
+             {"hellaswag", LAB_DIRECTION_HIGHER},
+             {"pass@", LAB_DIRECTION_HIGHER},
+             {"hit@", LAB_DIRECTION_HIGHER},
+             {"hits@", LAB_DIRECTION_HIGHER},
+             {"success_rate", LAB_DIRECTION_HIGHER},
+             {"win_rate", LAB_DIRECTION_HIGHER},
+             {"neg_log_likelihood", LAB_DIRECTION_LOWER},
+             {"negative_log_likelihood", LAB_DIRECTION_LOWER},
+             {"log_likelihood", LAB_DIRECTION_HIGHER},
+             {"bits_per_byte", LAB_DIRECTION_LOWER}};
 
 /* Between signs that are no letters: "val" is in "val_loss", not in "value". */
 static bool has_word(const char *name, const char *const *words) {

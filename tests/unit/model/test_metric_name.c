@@ -47,6 +47,13 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         {"fid50k", LAB_DIRECTION_NONE},
         {"FID", LAB_DIRECTION_LOWER},
         {"metrics/train/LanguageCrossEntropy", LAB_DIRECTION_LOWER},
+        {"test_prec@1", LAB_DIRECTION_HIGHER},
+        {"val_kappa", LAB_DIRECTION_HIGHER},
+        {"success_rate", LAB_DIRECTION_HIGHER},
+        {"val_log_likelihood", LAB_DIRECTION_HIGHER},
+        {"neg_log_likelihood", LAB_DIRECTION_LOWER},
+        {"rmsle", LAB_DIRECTION_LOWER},
+        {"val_lpips", LAB_DIRECTION_LOWER},
     };
     struct lab_value *settings;
     struct lab_err err = LAB_ERR_INIT;
