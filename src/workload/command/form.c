@@ -177,8 +177,8 @@ static bool is_epoch(const struct command_field *field, const double *numbers) {
             is_whole(numbers[field->number]));
 }
 
-/* "Epoch 0: 0%| | 0/63 [loss=0.3]" after 63/63: Lightning draws the bar anew before it names the next
- * epoch. Its values are those of before. */
+/* "Epoch 0: 0%| | 0/63 [loss=0.3]" after 63/63: Lightning draws the bar anew before it names the
+ * next epoch. Its values are those of before. */
 static bool is_redrawn(const struct command_form *form, const double *numbers,
                        const struct command_progress *progress) {
     bool redrawn = false, same = false;

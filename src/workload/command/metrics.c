@@ -369,6 +369,48 @@ static bool is_list(const char *line, size_t length) {
     return length > 3 && *line == '[' && line[at] == '{' && line[length - 1] == ']';
 }
 
+/* {"level": "INFO", "message": "step 5 loss 2.5"}: the text of a log's line; NULL = it has none. */
+static const char *find_message(const char *line, size_t length, size_t *ret_length) {
+    static const char *const keys[] = {"message\":", "msg\":"};
+    const char *end = line + length, *at = NULL;
+    for (const char *m = line + 1; !at && (m = memchr(m, 'm', (size_t)(end - m))); m++)
+        for (size_t i = 0; m[-1] == '"' && i < sizeof keys / sizeof *keys && !at; i++)
+            if ((size_t)(end - m) > strlen(keys[i]) && memcmp(m, keys[i], strlen(keys[i])) == 0)
+                at = m + strlen(keys[i]);
+    while (at && at < end && *at == ' ')
+        at++;
+    if (!at || at == end || *at != '"')
+        return NULL;
+    const char *start = ++at;
+    while (at < end && *at != '"')
+        at += 1 + (*at == '\\');
+    *ret_length = (size_t)(at - start);
+    return at < end && command_line_is_candidate(start, *ret_length) ? start : NULL;
+}
+
+struct listener { /* who listens, and how many values it was given */
+    command_found *found;
+    void *state;
+    int count;
+};
+
+static void pass_on(void *state, const struct command_value *value) {
+    struct listener *listener = state;
+    listener->count++;
+    listener->found(listener->state, value);
+}
+
+/* Whether the object is a log's line with values in its text; its keys are the log's then. */
+static bool read_message(const struct command_reader *reader, struct command_reading *reading,
+                         const char *line, size_t length, command_found *found, void *state) {
+    size_t bytes;
+    struct listener listener = {found, state, 0};
+    const char *text = reader->json && reader->printed ? find_message(line, length, &bytes) : NULL;
+    if (text)
+        read_one(reader, reading, text, bytes, NULL, pass_on, &listener);
+    return listener.count > 0;
+}
+
 bool command_reader_line(const struct command_reader *reader, struct command_reading *reading,
                          const char *line, size_t length, command_found *found, void *state) {
     bool any = false, marked = length > 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0;
@@ -380,6 +422,8 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
             any |= read_one(reader, reading, object, bytes, NULL, found, state);
         return any;
     }
+    if (*line == '{' && read_message(reader, reading, line, length, found, state))
+        return true;
     if (reading->announced) {
         reading->announced = false;
         if (read_announced(reading, line, length, found, state))

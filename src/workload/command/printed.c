@@ -348,7 +348,8 @@ static void take_numbers(struct command_draft *draft, const struct command_line 
     draft->lasting &= line->count < COMMAND_TOKENS_MAX;
 }
 
-/* "epoch 001:   100 / 2000", "Epoch 1 (100/2000)", "Train: 0 [50/1251 (4%)]": what follows tells what it is. */
+/* "epoch 001:   100 / 2000", "Epoch 1 (100/2000)", "Train: 0 [50/1251 (4%)]": what follows tells
+ * what it is. */
 static void look_at_pair(const struct command_line *line, const struct command_item *before,
                          struct command_field *earlier, const struct command_item *item,
                          unsigned *kind) {

@@ -5,9 +5,9 @@
  *   epoch     train_loss  valid_loss  accuracy  time
  *   0         0.523112    0.312345    0.912345  00:12
  *
- * Columns lie between blanks, ',', '|' or "│"; names may have single blanks inside, which the number of
- * the first row's columns tells. The first one counts, another has a known name. Of YOLO's evaluations the
- * first one is a class, and the row of all classes is read:
+ * Columns lie between blanks, ',', '|' or "│"; names may have single blanks inside, which the
+ * number of the first row's columns tells. The first one counts, another has a known name. Of
+ * YOLO's evaluations the first one is a class, and the row of all classes is read:
  *
  *   Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|███| 4/4
  *     all        128        929      0.64       0.537      0.605      0.446

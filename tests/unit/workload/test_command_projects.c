@@ -229,6 +229,8 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
          "\"metadata\": {\"lineno\": 123}}",
          "eval_accuracy=0.75@7"},
         {"{\"name\": \"a\", \"loss\": 2}", "loss=2@7"},
+        {"{\"level\": \"INFO\", \"ts\": 17.5, \"message\": \"step 8 loss 2.5\"}", "loss=2.5@8"},
+        {"{\"msg\": \"epoch done\", \"step\": 9, \"loss\": 2.25}", "loss=2.25@9"},
         {"{\"trainer/global_step\": 110, \"train/loss\": 2.25}", "train/loss=2.25@110"},
         {"trainer/global_step: 120, train/loss: 2.5", "train/loss=2.5@120"},
         {NULL},
