@@ -131,7 +131,11 @@ void lab_holder_self(const char *command, const char *folder, struct lab_holder 
     *ret_holder = (struct lab_holder){.pid = getpid(), .since_wall_ns = lab_clock_wall_ns()};
     gethostname(host, sizeof host - 1);
     copy_text(ret_holder->host, sizeof ret_holder->host, host);
-    copy_text(ret_holder->command, sizeof ret_holder->command, command ? command : "");
+    size_t room = sizeof ret_holder->command;
+    bool cut = command && strlen(command) >= room;
+    copy_text(ret_holder->command, cut ? room - 3 : room, command ? command : "");
+    if (cut)
+        memcpy(ret_holder->command + strlen(ret_holder->command), "...", 4);
     copy_text(ret_holder->folder, sizeof ret_holder->folder, folder ? folder : "");
 }
 

@@ -1,5 +1,6 @@
 /* test_file.c: reading within bounds, writing all or nothing. */
 #include "base/file/file.h"
+#include "base/file/lock.h"
 
 #include "test.h"
 #include <dirent.h>
@@ -113,6 +114,20 @@ LAB_TEST(children_inherit_what_is_below) {
     assert_int_equal(fcntl(above, F_GETFD), FD_CLOEXEC);
     lab_file_close(&below);
     lab_file_close(&above);
+}
+
+/* Given a command that is too long, then what is kept of it says so. */
+LAB_TEST(a_long_command_is_cut) {
+    struct lab_holder holder;
+    char command[400];
+    memset(command, 'x', sizeof command);
+    command[sizeof command - 1] = '\0';
+    lab_holder_self(command, NULL, &holder);
+    assert_int_equal(strlen(holder.command), sizeof holder.command - 1);
+    assert_string_equal(holder.command + sizeof holder.command - 5, "x...");
+    command[sizeof holder.command - 1] = '\0';
+    lab_holder_self(command, NULL, &holder);
+    assert_string_equal(holder.command, command);
 }
 
 LAB_TEST(numbers_in_files) {
