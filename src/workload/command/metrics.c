@@ -445,16 +445,32 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
 
 typedef void take_line(void *state, const char *text, size_t length);
 
-/* Takes out what colours and moves a terminal's text: ESC [ … letter. */
+/* Where the escape sequence at `i` has its last byte: ESC [ … letter, ESC ] … BEL or ESC \\, as
+ * titles are set, ESC ( B, as tput resets. `i` = none begins there. */
+static size_t escape_end(const char *text, size_t length, size_t i) {
+    char kind = i + 1 < length ? text[i + 1] : '\0';
+    size_t at = i + 2;
+    if (kind == '[') {
+        while (at < length && !(text[at] >= '@' && text[at] <= '~'))
+            at++;
+        return at;
+    }
+    if (kind == ']') {
+        while (at < length && text[at] != '\a' && text[at] != '\033')
+            at++;
+        return at + (at < length && text[at] == '\033');
+    }
+    return kind == '(' || kind == ')' ? at : i;
+}
+
+/* Takes out what colours and moves a terminal's text. */
 static size_t without_escapes(char *text, size_t length) {
     size_t kept = 0;
     for (size_t i = 0; i < length; i++) {
-        if (text[i] != '\033' || i + 1 >= length || text[i + 1] != '[') {
+        size_t end = text[i] == '\033' ? escape_end(text, length, i) : i;
+        if (end == i)
             text[kept++] = text[i];
-            continue;
-        }
-        for (i += 2; i < length && !(text[i] >= '@' && text[i] <= '~');)
-            i++;
+        i = end;
     }
     return kept;
 }

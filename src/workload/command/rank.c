@@ -114,13 +114,22 @@ static bool take_bare(struct cursor *cursor, int *ret_rank) {
     return true;
 }
 
-/* Whether the rest is an object or counts by a name: the number before it is neither then. */
+/* "2026-11-18", "2026/11/18" */
+static bool is_date(struct cursor at) {
+    for (int i = 0; i < 4; i++)
+        if (!take(&at, "0123456789"))
+            return false;
+    return take(&at, "-/") && take(&at, "01") && take(&at, "0123456789") && take(&at, "-/");
+}
+
+/* Whether the rest is an object, begins with a date, or counts by a name: the number before it does
+ * not count then. */
 static bool can_do_without(struct cursor rest) {
     static const char *const words[] = {"epoch",       "iteration",  "iter",        "global step",
                                         "global_step", "train step", "train epoch", "step"};
     skip_blanks(&rest);
     take(&rest, "[");
-    if (here(&rest) == '{')
+    if (here(&rest) == '{' || is_date(rest))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct cursor next = rest;

@@ -514,6 +514,8 @@ LAB_TEST(labels_of_ranks_are_taken_off) {
         {"0: iter 100: loss 3.4, time 45.00ms", "r0:loss=3.4@100 r0:time=45ms@100"},
         {" 3: iter 90: loss 3.5", "r3:loss=3.5@90"},
         {"2: {\"step\": 3, \"loss\": 0.5}", "r2:loss=0.5@3"},
+        {"0: 2026-01-05 10:00:00,123 INFO step 4 loss 2.5", "r0:loss=2.5@4"},
+        {"1: [2026-01-05 10:00:00] step 4 loss 2.25", "r1:loss=2.25@4"},
         {NULL},
         {"100: loss 3.4", "loss=3.4"},
         {"12:30:05 step 9 loss 3", "loss=3@9"},

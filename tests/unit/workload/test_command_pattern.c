@@ -217,9 +217,10 @@ LAB_TEST(a_stream_is_cut_into_lines) {
 
 LAB_TEST(colours_are_taken_out) {
     struct command_lines lines = {0};
-    add(&lines, "\033[1;32mIter\033[0m 3\033[K\n\033[");
+    add(&lines,
+        "\033[1;32mIter\033[0m 3\033[K\n\033(B\033[mIter\033]0;title\033\\ 4\033]2;x\a\n\033[");
     command_lines_end(&lines, show, NULL);
-    assert_string_equal(seen.text, "<Iter 3>");
+    assert_string_equal(seen.text, "<Iter 3><Iter 4>");
 }
 
 static size_t longest;
