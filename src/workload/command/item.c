@@ -55,10 +55,12 @@ static bool is_unit(const struct command_line *line, int t) {
              !is_unit(line, t + 2) && !is_rate(line, t + 2));
 }
 
-/* "ms" of "elapsed time (ms): 12" */
+/* "ms" of "elapsed time (ms): 12", "rate[tok/s]=12" */
 static int take_unit_before(const struct command_line *line, int t, struct command_item *item) {
-    if (t < 2 || command_line_mark(line, t) != ')' || command_line_mark(line, t - 2) != '(' ||
-        !(command_line_is(line, t - 1, COMMAND_WORD) || line->tokens[t - 1].unit))
+    char closing = command_line_mark(line, t), opening = command_line_mark(line, t - 2);
+    bool round = closing == ')' && opening == '(', square = closing == ']' && opening == '[';
+    if (t < 2 || !(round || square) ||
+        !((round && command_line_is(line, t - 1, COMMAND_WORD)) || line->tokens[t - 1].unit))
         return t;
     const struct command_unit *unit = line->tokens[t - 1].unit;
     if (unit && unit->unit) {
@@ -232,7 +234,9 @@ static void look_before(const struct command_line *line, int number, struct comm
     t -= bracket;
     char mark = command_line_mark(line, t);
     item->marked = mark == ':' || mark == '=' || is_of_pair(line, t);
-    t -= item->marked;
+    t -= item->marked || mark == '#'; /* "Step #5" */
+    while (item->marked && command_line_mark(line, t) == '.' && line->tokens[t].attached)
+        t--; /* "loss.....: 2.4" */
     t = take_unit_before(line, t, item);
     mark = command_line_mark(line, t);
     t -= mark == '"' || mark == '\'';

@@ -142,6 +142,7 @@ static const struct word *const words[26] = {
                         W("mae", KNOWN),
                         W("mse", KNOWN),
                         W("minimum", BEST),
+                        W("minibatch", STEP),
                         W("maximum", BEST),
                         W("miou", KNOWN),
                         W("mlogloss", KNOWN),
@@ -154,11 +155,17 @@ static const struct word *const words[26] = {
                         {NULL}},
     ['n' - 'a'] = WORDS{W("nll", KNOWN),
                         W("node", PROSE),
+                        W("n_iter", STEP),
                         W("num_updates", GLOBAL_STEP),
                         W("num_timesteps", STEP),
                         W("namespace", CONFIG),
                         {NULL}},
-    ['o' - 'a'] = WORDS{W("of", OF), W("on", PREPOSITION), W("options", CONFIG), {NULL}},
+    ['o' - 'a'] = WORDS{W("of", OF),
+                        W("on", PREPOSITION),
+                        W("options", CONFIG),
+                        W("opt_step", STEP),
+                        W("optimizer_step", STEP),
+                        {NULL}},
     ['p' - 'a'] = WORDS{W("ppl", KNOWN),
                         W("perplexity", KNOWN),
                         W("psnr", KNOWN),
@@ -215,7 +222,7 @@ static const struct word *const words[26] = {
                         W("the", PREPOSITION),
                         W("took", PREPOSITION),
                         {NULL}},
-    ['u' - 'a'] = WORDS{W("use", SAYS), W("uses", SAYS), {NULL}},
+    ['u' - 'a'] = WORDS{W("use", SAYS), W("uses", SAYS), W("update", STEP), {NULL}},
     ['v' - 'a'] = WORDS{W("val", EVALUATION),
                         W("valid", EVALUATION),
                         W("validation", EVALUATION),
@@ -478,6 +485,38 @@ static size_t path_bytes(const char *text, size_t length, size_t place) {
     return 0;
 }
 
+/* "step-64", "epoch_3": where the word ends that counts; 0 = it is none such. */
+static size_t counting_end(const char *text, size_t length) {
+    size_t word = 0, at;
+    while (word < length && is(text[word], LETTER))
+        word++;
+    at = word + (word < length && (text[word] == '_' || text[word] == '-'));
+    if (at == length || !(look_up(text, word) & (COMMAND_STEP | COMMAND_EPOCH)))
+        return 0;
+    for (; at < length; at++)
+        if (!is(text[at], DIGIT))
+            return 0;
+    return word;
+}
+
+/* "GiB" of "12.3GiB/79.2GiB": where the unit behind a number ends; 0 = no value follows it. */
+static size_t unit_end(const char *text, size_t length) {
+    const char *slash = memchr(text, '/', length);
+    size_t unit = slash ? (size_t)(slash - text) : 0;
+    return unit > 0 && unit + 1 < length && is(slash[1], DIGIT) && command_unit_find(text, unit)
+               ? unit
+               : 0;
+}
+
+/* A part of a word that stands for itself; else the word's end. */
+static size_t cut_word(const struct command_line *line, size_t place, size_t end) {
+    const char *text = line->text + place;
+    bool behind = line->count > 0 && line->tokens[line->count - 1].end == place &&
+                  line->tokens[line->count - 1].kind == COMMAND_NUMBER;
+    size_t part = behind ? unit_end(text, end - place) : counting_end(text, end - place);
+    return part > 0 ? place + part : end;
+}
+
 static void add_token(struct command_line *line, size_t place) {
     const char *text = line->text;
     struct command_token *token = &line->tokens[line->count];
@@ -497,7 +536,7 @@ static void add_token(struct command_line *line, size_t place) {
         end = place + 2;
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
-        end = word_end(text, line->length, place, &split);
+        end = cut_word(line, place, word_end(text, line->length, place, &split));
         token->meaning = word_meaning(text + place, end - place, split);
     } else if (is(text[place], DIGIT)) { /* 127.0.0.1 */
         end = word_end(text, line->length, place, &split);
@@ -509,7 +548,7 @@ static void add_token(struct command_line *line, size_t place) {
     int before = line->count - 1;
     if (token->kind != COMMAND_NUMBER &&
         (command_line_is(line, before, COMMAND_NUMBER) || command_line_mark(line, before) == '(' ||
-         command_line_suffix(line, before) > 0))
+         command_line_mark(line, before) == '[' || command_line_suffix(line, before) > 0))
         take_unit(line, token);
     line->count++;
 }
@@ -540,7 +579,11 @@ void command_line_cut(struct command_line *line, const char *text, size_t length
             continue;
         }
         add_token(line, place);
-        place = line->tokens[line->count - 1].end;
+        const struct command_token *token = &line->tokens[line->count - 1];
+        place = token->end;
+        if (token->meaning & (COMMAND_STEP | COMMAND_EPOCH) && place + 1 < length &&
+            (text[place] == '_' || text[place] == '-') && is(text[place + 1], DIGIT))
+            place++; /* "step-64" */
     }
 }
 
@@ -550,12 +593,4 @@ bool command_line_is_word(const struct command_line *line, int t, const char *wo
     const struct command_token *token = &line->tokens[t];
     return token->end - token->start == strlen(word) &&
            memcmp(line->text + token->start, word, strlen(word)) == 0;
-}
-
-bool command_line_is_none(const struct command_line *line, int t) {
-    static const char *const none[] = {"None", "none", "n/a", "N/A", "null"};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (command_line_is_word(line, t, none[i]))
-            return true;
-    return false;
 }

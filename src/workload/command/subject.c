@@ -288,3 +288,11 @@ bool command_line_is_sentence(const struct command_line *line, int t) {
             return true;
     return t > first && (t == line->count || (command_line_mark(line, t) == '.'));
 }
+
+bool command_line_is_none(const struct command_line *line, int t) {
+    static const char *const none[] = {"None", "none", "n/a", "N/A", "null"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (command_line_is_word(line, t, none[i]))
+            return true;
+    return false;
+}
