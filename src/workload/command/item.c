@@ -227,6 +227,16 @@ static void look_for_counted(const struct command_line *line, int number,
     item->marked = true;
 }
 
+/* Lightning: "'val_loss' reached 0.303 (best 0.303), saving model": the quoted name. */
+static void look_for_reached(const struct command_line *line, int number,
+                             struct command_item *item) {
+    if (!command_line_is_reached(line, number - 1))
+        return;
+    item->first = number - 3;
+    item->words = 1;
+    item->marked = true;
+}
+
 static void look_before(const struct command_line *line, int number, struct command_item *item) {
     int t = skip_wrapping(line, number - 1);
     t -= command_line_is_cell(line, t);
@@ -244,6 +254,7 @@ static void look_before(const struct command_line *line, int number, struct comm
         take_name(line, t, item);
     look_for_subject(line, item);
     look_for_counted(line, number, item);
+    look_for_reached(line, number, item);
     if (item->words == 0)
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }

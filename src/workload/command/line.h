@@ -117,6 +117,8 @@ struct command_recall {   /* what a line says of before: "Best epoch: 5, val_los
     const char *names;    /* what values begin with from here on */
 };
 
+/* "'val_loss' reached 0.3": whether `t` is that word, behind a name in quotes. */
+bool command_line_is_reached(const struct command_line *line, int t);
 /* Takes in the token at `t`. */
 void command_line_recall(const struct command_line *line, int t, struct command_recall *recall);
 /* Whether a number that ends before `next` is an epoch or a step of before; `counts`: it is one. */

@@ -146,6 +146,13 @@ static bool is_of_stopping(const struct command_line *line, const struct command
     return false;
 }
 
+/* "'val_loss' reached 0.3 (best 0.3)": the second is the first, or of before. */
+static bool is_repeated(const struct command_line *line, const struct command_item *item,
+                        const struct command_recall *recall) {
+    return lab_str_equal(recall->names, "best_") && item->words == 1 && is_best(line, item) &&
+           command_line_mark(line, item->first - 1) == '(';
+}
+
 /* "epoch 1.5" */
 static bool has_point(const struct command_line *line, const struct command_item *item) {
     const struct command_token *number = &line->tokens[item->token];
@@ -422,6 +429,8 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         t = item.next - 1;
         take_heading(heading, &item);
         unsigned kind = judge(&line, &item);
+        if (kind == COMMAND_IS_VALUE && is_repeated(&line, &item, &recall))
+            kind = 0;
         batches |= draft->form.evaluation && item.of >= 0 &&
                    command_line_mark(&line, item.token - 1) == '[';
         int mean = batches && item.of < 0 ? command_line_mean(&line, item.next) : -1;

@@ -86,6 +86,11 @@ const char *command_line_group_end(const struct command_line *line, int t) {
 
 /* --- what was before --- */
 
+bool command_line_is_reached(const struct command_line *line, int t) {
+    return command_line_is_word(line, t, "reached") && command_line_mark(line, t - 1) == '\'' &&
+           command_line_is(line, t - 2, COMMAND_WORD) && command_line_mark(line, t - 3) == '\'';
+}
+
 void command_line_recall(const struct command_line *line, int t, struct command_recall *recall) {
     unsigned word = command_line_is(line, t, COMMAND_WORD)
                         ? command_line_meaning(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
@@ -97,6 +102,8 @@ void command_line_recall(const struct command_line *line, int t, struct command_
          saved = lab_str_equal(recall->names, "saved_");
     if (saves && !*recall->names)
         recall->names = recall->word & COMMAND_BEST ? "best_" : "saved_";
+    if (command_line_is_reached(line, t))
+        recall->names = "best_";
     if (!word)
         return;
     if (saved && word & COMMAND_BEST)

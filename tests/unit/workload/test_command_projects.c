@@ -188,6 +188,9 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
         {"Epoch 0: 100%|#| 63/63 [00:12<00:00, 5.00it/s, loss=0.3, val_loss=0.4]",
          "iterations_per_s=5iterations/s@63 loss=0.3@63 val_loss=0.4@63"},
         {"Metric val_loss improved by 0.1 >= min_delta = 0.0. New best score: 0.4", ""},
+        {"Epoch 0, global step 63: 'val_loss' reached 0.30320 (best 0.30320), saving model to "
+         "'/x/epoch=0-step=63.ckpt' as top 1",
+         "best_val_loss=0.3032@63"},
         {"Epoch 0:   0%| | 0/63 [00:00<?, ?it/s, loss=0.3, val_loss=0.4]", ""},
         {"Epoch 1:   2%| | 1/63 [00:00<00:10, 6.00it/s, loss=0.2, val_loss=0.4]",
          "iterations_per_s=6iterations/s@64 loss=0.2@64 val_loss=0.4@64"},
