@@ -117,6 +117,8 @@ struct command_recall {   /* what a line says of before: "Best epoch: 5, val_los
     const char *names;    /* what values begin with from here on */
 };
 
+/* "Model saved with loss 0.7": what follows was printed before. */
+bool command_line_is_saved(const struct command_line *line, int t);
 /* "'val_loss' reached 0.3": whether `t` is that word, behind a name in quotes. */
 bool command_line_is_reached(const struct command_line *line, int t);
 /* Takes in the token at `t`. */
@@ -131,7 +133,7 @@ bool command_line_is_cell(const struct command_line *line, int t);
 bool command_line_is_alone(const struct command_line *line, int t);
 /* "step: [0, 10]": the first of a list. */
 bool command_line_is_element(const struct command_line *line, int t);
-/* "Throughput: 0: 3086.4": what ends before `next` is a name of the value behind it. */
+/* "Throughput: 0: 3086.4", "loss[0]: 2.5": what ends before `next` names the value behind it. */
 bool command_line_is_key(const struct command_line *line, int next);
 /* "Loss 1.5 (1.6)": the number in the brackets that begin at `t`; -1 = none is alone there. */
 int command_line_mean(const struct command_line *line, int t);

@@ -262,7 +262,9 @@ static const char *join_name(const struct command_line *line, const struct comma
     size_t length = 0;
     int phase = naming->phase;
     bool phased = phase >= 0 && phase != item->first && !*naming->head;
-    for (const char *c = is_best(line, item) ? "" : naming->recalled; *c; c++)
+    bool itself =
+        is_best(line, item) || (item->words > 0 && command_line_is_saved(line, item->first));
+    for (const char *c = itself ? "" : naming->recalled; *c; c++)
         name[length++] = *c;
     for (const char *c = meanings_of(line, item) ? "" : naming->head; *c; c++)
         name[length++] = *c;

@@ -86,6 +86,10 @@ const char *command_line_group_end(const struct command_line *line, int t) {
 
 /* --- what was before --- */
 
+bool command_line_is_saved(const struct command_line *line, int t) {
+    return command_line_is_word(line, t, "saved") || command_line_is_word(line, t, "Saved");
+}
+
 bool command_line_is_reached(const struct command_line *line, int t) {
     return command_line_is_word(line, t, "reached") && command_line_mark(line, t - 1) == '\'' &&
            command_line_is(line, t - 2, COMMAND_WORD) && command_line_mark(line, t - 3) == '\'';
@@ -98,8 +102,7 @@ void command_line_recall(const struct command_line *line, int t, struct command_
     if (command_line_mark(line, t) == '|')
         recall->word = 0;
     /* "Model saved with loss 0.7", "saved best model with loss 0.7": printed before, of another */
-    bool saves = command_line_is_word(line, t, "saved") || command_line_is_word(line, t, "Saved"),
-         saved = lab_str_equal(recall->names, "saved_");
+    bool saves = command_line_is_saved(line, t), saved = lab_str_equal(recall->names, "saved_");
     if (saves && !*recall->names)
         recall->names = recall->word & COMMAND_BEST ? "best_" : "saved_";
     if (command_line_is_reached(line, t))
@@ -170,6 +173,10 @@ bool command_line_is_element(const struct command_line *line, int t) {
 }
 
 bool command_line_is_key(const struct command_line *line, int next) {
+    char after = command_line_mark(line, next + 1);
+    if (command_line_mark(line, next) == ']' && command_line_mark(line, next - 2) == '[' &&
+        line->tokens[next - 2].attached && (after == ':' || after == '='))
+        return command_line_is(line, next - 3, COMMAND_WORD); /* "loss[0]: 2.5" */
     return command_line_mark(line, next) == ':' && line->tokens[next].attached &&
            command_line_is(line, next + 1, COMMAND_NUMBER) && !line->tokens[next + 1].attached &&
            !command_line_is_share(line, next + 1);

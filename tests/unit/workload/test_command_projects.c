@@ -247,6 +247,8 @@ LAB_TEST(durations_means_and_prefixes_are_told_apart) {
         {"iter_65 loss......: 2.4 rate[tok/s]=9", "loss=2.4@65 rate=9tokens/s@65"},
         {"Step #66: mem=12.3GiB/79.2GiB top-1 acc 3", "mem=12.3GiB@66 top-1_acc=3@66"},
         {"Update: 67 | loss: 2.25", "loss=2.25@67"},
+        {"loss[0]: 2.5 loss[1]: 2.25", ""},
+        {"saved loss 2", "saved_loss=2@67"},
         {"loss/5 acc 3", "loss/5_acc=3@67"},
         {NULL},
         {"┃ Epoch ┃ Train Loss ┃ Val Loss ┃", ""},
