@@ -454,7 +454,8 @@ static const char *joined_keys(const struct making *making) {
     return apart ? NULL : making->further;
 }
 
-/* Those, and what the report warns of: as few iterations again would show as little. */
+/* Those, and what the report warns of: as few iterations again would show as little. Most studies
+ * count samples, and don't have the key; a longer duration gives more iterations, too. */
 static const char *repeat_keys(const struct making *making) {
     const struct study_notes *warnings = &making->digest->warnings;
     const char *joined = joined_keys(making);
@@ -462,9 +463,10 @@ static const char *repeat_keys(const struct making *making) {
     for (int i = 0; i < warnings->count; i++)
         few |= warnings->items[i].kind == LAB_RUN_WARNING_FEW &&
                !lab_str_equal(warnings->items[i].run[0]->workload, "command");
-    if (!few || (joined && strstr(joined, "experiment.test.num_steps=")))
+    if (!few || (joined && (strstr(joined, "experiment.test.num_steps=") ||
+                            strstr(joined, "experiment.duration="))))
         return joined;
-    return lab_arena_printf(making->arena, "experiment.test.num_steps=%d%s%s", STUDY_FEW_ADVISED,
+    return lab_arena_printf(making->arena, "++experiment.test.num_steps=%d%s%s", STUDY_FEW_ADVISED,
                             joined ? " " : "", joined ? joined : "");
 }
 

@@ -174,7 +174,10 @@ LAB_TEST(runs_that_were_too_short_are_run_longer) {
         g->study.runs[i].iterations = 1;
     write_page(g, "markdown");
     assert_contains(g->text.text,
-                    "gpulab run numa_study experiment.repeat=5 experiment.test.num_steps=20");
+                    "gpulab run numa_study experiment.repeat=5 ++experiment.test.num_steps=20");
+    g->result.further = "experiment.duration=240s"; /* which gives more iterations, too */
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "experiment.repeat=5 experiment.duration=240s\n");
 }
 
 /* Given secondary advice, then best_practices.md has it after the tables of bindings; and says what

@@ -427,7 +427,7 @@ LAB_TEST(programs_that_train_once_have_enough_iterations) {
     run->iterations = 1;
     run->rate_unit = "tokens/s";
     char *text = text_of(&f, wide);
-    assert_contains(text, "only 1 iteration each (experiment.test.");
+    assert_contains(text, "only 1 iteration each (++experiment.test.");
     lab_mem_free(text);
     run->workload = "command";
     text = text_of(&f, wide);
@@ -465,7 +465,7 @@ LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
     char *text = text_of(&f, wide);
     assert_contains(text, "Warning: 2 of 3 runs: severe outliers, up to 9.3% of a run's times\n");
     assert_contains(text, "Warning: 2 of 3 runs, e.g. rank 1: late by 2 ms\n");
-    assert_contains(text, "Warning: 2 of 3 runs: only 1 to 5 iterations each (experiment.test.");
+    assert_contains(text, "Warning: 2 of 3 runs: only 1 to 5 iterations each (++experiment.test.");
     f.runs[0].iterations = f.runs[2].iterations = 6;
     lab_mem_free(text);
     text = text_of(&f, wide);
