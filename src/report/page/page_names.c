@@ -60,6 +60,31 @@ static bool has_labels(const struct study_row *rows, int count, struct lab_arena
     return count > 1;
 }
 
+/* What varies but devices and NUMA nodes, the phase last: "medium, batch 16". */
+static struct study_axes workload_axes(const struct study_axes *axes, struct lab_arena *arena) {
+    struct study_axes made = {
+        .items = lab_arena_alloc(arena, (size_t)axes->count + 1, sizeof *made.items)};
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < axes->count; i++) {
+            enum study_axis_kind kind = axes->items[i].kind;
+            if (kind > STUDY_AXIS_NODE && last == (kind == STUDY_AXIS_PHASE))
+                made.items[made.count++] = axes->items[i];
+        }
+    return made;
+}
+
+/* Points on several devices share a label. One that points with different names share stays. */
+static void keep_ambiguous(struct page_names *names) {
+    for (int i = 0, next; i < names->count; i = next) {
+        bool same = true;
+        for (next = i + 1; next < names->count && by_id(&names->items[next], &names->items[i]) == 0;
+             next++)
+            same = same && strcmp(names->items[next].name, names->items[i].name) == 0;
+        for (int k = i; k < next && !same; k++)
+            names->items[k].name = names->items[k].id;
+    }
+}
+
 const struct page_names *page_names_make(const struct study_digest *digest,
                                          struct lab_arena *arena) {
     struct page_names *names = lab_arena_alloc(arena, 1, sizeof *names);
@@ -73,6 +98,7 @@ const struct page_names *page_names_make(const struct study_digest *digest,
     }
     struct study_axes axes = study_axes_make(first, digest->row_count, arena);
     bool labelled = has_labels(digest->rows, digest->row_count, arena);
+    struct study_axes workload = workload_axes(&axes, arena);
     names->items = lab_arena_alloc(arena, room, sizeof *names->items);
     for (size_t i = 0; i < rows; i++) {
         LAB_AUTO(str, name);
@@ -84,10 +110,16 @@ const struct page_names *page_names_make(const struct study_digest *digest,
                                ? lab_study_device_title(first[i]->ranks[0].device, arena)
                                : "");
         add_row(names, &digest->rows[i], lab_arena_strdup(arena, name.text), arena);
-        if (labelled && strchr(label_of(&digest->rows[i]), '_')) /* a word is none */
-            add(names, label_of(&digest->rows[i]), lab_arena_strdup(arena, name.text));
+        if (!strchr(label_of(&digest->rows[i]), '_') || (!labelled && !workload.count))
+            continue; /* a word is none */
+        if (!labelled) {
+            lab_str_clear(&name);
+            study_axes_add_name(&workload, (int)i, &name);
+        }
+        add(names, label_of(&digest->rows[i]), lab_arena_strdup(arena, name.text));
     }
     qsort(names->items, (size_t)names->count, sizeof *names->items, by_id);
+    keep_ambiguous(names);
     return names;
 }
 

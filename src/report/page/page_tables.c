@@ -118,9 +118,9 @@ static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) 
     struct lab_doc_cell *cells = lab_arena_copy(
         arena, table->cells, (size_t)(table->row_count * table->column_count), sizeof *cells);
     for (int i = 0; i < table->row_count * table->column_count; i++) {
-        const char *text = page_cut_words(cells[i].text, arena);
-        if (text && lab_str_ends(text, OPEN))
-            text = lab_arena_printf(arena, "%.*s?", (int)(strlen(text) - strlen(OPEN)), text);
+        const char *text = page_cut_words(cells[i].text, arena), *at;
+        while (text && (at = strstr(text, OPEN)))
+            text = lab_arena_printf(arena, "%.*s?%s", (int)(at - text), text, at + strlen(OPEN));
         cells[i].text = text;
     }
     table->cells = cells;

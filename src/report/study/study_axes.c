@@ -402,9 +402,17 @@ void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str
                        strcmp(value, "1") == 0 ? "" : "s");
 }
 
+void study_axis_add_within(const struct study_axis *axis, int run, struct lab_str *out) {
+    size_t from = out->length;
+    study_axis_add_value(axis, run, out);
+    char *text = out->text + from;
+    if (axis->kind == STUDY_AXIS_KEY && text[0] && islower((unsigned char)text[1]))
+        text[0] = (char)tolower((unsigned char)text[0]);
+}
+
 void study_axes_add_name(const struct study_axes *axes, int run, struct lab_str *out) {
     for (int i = 0; i < axes->count; i++) {
         lab_str_add(out, i ? ", " : "");
-        study_axis_add_value(&axes->items[i], run, out);
+        (i ? study_axis_add_within : study_axis_add_value)(&axes->items[i], run, out);
     }
 }

@@ -50,5 +50,7 @@ int study_axes_compare(const struct study_axes *axes, int run, int other);
 
 /* "NUMA node 2", "2 GPUs", "vit32x6x512" of the run at that index. */
 void study_axis_add_value(const struct study_axis *axis, int run, struct lab_str *out);
-/* "GPU 0, NUMA node 2, vit32x6x512" of the run at that index. */
+/* That within a sentence: "batch 16", "not compiled". */
+void study_axis_add_within(const struct study_axis *axis, int run, struct lab_str *out);
+/* "GPU 0, NUMA node 2, vit32x6x512, batch 16" of the run at that index. */
 void study_axes_add_name(const struct study_axes *axes, int run, struct lab_str *out);

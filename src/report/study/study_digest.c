@@ -341,8 +341,9 @@ static void say_few(struct study_digest *digest, struct remarks *warnings) {
     const char *range =
         fewest < most ? lab_arena_printf(&digest->arena, "%lld to ", (long long)fewest) : "";
     const char *text = lab_arena_printf(
-        &digest->arena, "only %s%lld iteration%s each (++experiment.test.num_steps=%d measures more)",
-        range, (long long)most, study_plural(most), STUDY_FEW_ADVISED);
+        &digest->arena,
+        "only %s%lld iteration%s each (++experiment.test.num_steps=%d measures more)", range,
+        (long long)most, study_plural(most), STUDY_FEW_ADVISED);
     for (int i = 0; i < study->run_count; i++)
         if (few_iterations(&study->runs[i]) > 0)
             LAB_PUSH(warnings->items, warnings->count) =

@@ -462,7 +462,9 @@ static const char *common_reference(const struct sheet *sheet) {
                                           : "the reference of the same group";
         first = row >= 0 ? row : first;
     }
-    return value_title(sheet, sheet->contrast, first);
+    LAB_AUTO(str, title);
+    study_axis_add_within(&sheet->axes.items[sheet->contrast], first, &title);
+    return lab_arena_strdup(sheet->arena, title.text);
 }
 
 static const char *reference_of(const struct sheet *sheet) {

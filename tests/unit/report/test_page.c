@@ -256,6 +256,34 @@ LAB_TEST(rows_that_the_answer_quotes_are_shown) {
     assert_true(strstr(g->text.text, "model-e") > end);
 }
 
+/* Given labels with the batch in them that points on two devices share, then sentences have the
+ * model and the batch; what is inconclusive is marked wherever it stands in a cell. */
+LAB_TEST(shared_labels_are_named_by_what_varies) {
+    struct given *g = *state;
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    for (int i = 0; i < 8; i++) {
+        const char *model = i / 2 % 2 ? "large" : "medium", *batch = i / 4 ? "8" : "16";
+        fixture_done(&f,
+                     fixture_plan(&f, i % 2, 1, 0,
+                                  lab_arena_printf(&f.arena, "mlp_%s_batch%s", model, batch)),
+                     10, "", "");
+        f.runs[i].options =
+            lab_arena_printf(&f.arena, "{\"model\": \"%s\", \"batch_size\": %s}", model, batch);
+    }
+    struct lab_doc_cell cells[] = {lab_cell_text("a"),
+                                   lab_cell_text("-4% [-7, 2], inconclusive; -9% [-10, -8]")};
+    struct lab_analysis_part part;
+    struct lab_doc_table table = given_models(g, &part, cells, 1);
+    part.tables = &table;
+    g->page.study = &f.study;
+    g->result.answer = "Slow: cpu:0, mlp_medium_batch16.";
+    write_page(g, "html");
+    assert_contains(g->text.text, "Slow: cpu:0, medium, batch 16.");
+    assert_contains(g->text.text, "−4% [−7, 2]?; −9% [−10, −8]");
+    fixture_release(&f);
+}
+
 /* Given sentences about columns, then those that the first screen has no room for have none. */
 LAB_TEST(captions_are_of_columns_that_are_shown) {
     struct given *g = *state;
