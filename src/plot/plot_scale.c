@@ -253,6 +253,11 @@ static void add_linear(struct plot_axis *axis, int wanted) {
     }
 }
 
+/* Decades have no common prefix. Where large ones have one, all from 1000 do: "1k", "10k". */
+static double prefix_of(double at, double highest) {
+    return highest < 1e5 || at < 1e3 ? at : at < 1e6 ? 1e5 : at < 1e9 ? 1e7 : 10 * at;
+}
+
 static void add_logarithmic(struct plot_axis *axis, int wanted) {
     static const double fine[] = {1, 1.5, 2, 3, 4, 5, 7}, middle[] = {1, 2, 5}, coarse[] = {1};
     double decades = log10(axis->high / axis->low);
@@ -266,7 +271,7 @@ static void add_logarithmic(struct plot_axis *axis, int wanted) {
         for (int i = 0; i < count; i++) {
             double at = steps[i] * pow(10, e);
             if (at >= axis->low * 0.9999 && at <= axis->high * 1.0001 && e % every == 0)
-                add_number(axis, at, at, at); /* decades have no common prefix */
+                add_number(axis, at, at, prefix_of(at, axis->high * 1.0001));
         }
 }
 

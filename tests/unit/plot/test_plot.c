@@ -142,6 +142,21 @@ LAB_TEST(bad_input_is_legible) {
     assert_null(strstr(g->text.text, "inf"));
 }
 
+/* Given a logarithmic axis beyond 100,000, then all its ticks from 1000 have the prefix. */
+LAB_TEST(decades_are_written_alike) {
+    struct given *g = *state;
+    static const double x[] = {1, 2, 3}, y[] = {90, 9e3, 1.1e5};
+    struct lab_chart_series series = {"a", LAB_CHART_POINTS, x, y, .count = 3, .colour = -1};
+    struct lab_chart_panel panel = {
+        .x = given_axis("x"), .y = given_axis("y"), .series = &series, .series_count = 1};
+    struct lab_chart chart = {.name = "x", .title = "x", .panels = &panel, .panel_count = 1};
+    panel.y.log = true;
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    static const char *const texts[] = {">100<", ">1k<", ">10k<", ">100k<"};
+    for (int i = 0; i < 4; i++)
+        assert_contains(g->text.text, texts[i]);
+}
+
 /* Given ids of runs, then they are said in words, without what all share. */
 LAB_TEST(ids_are_said_in_words) {
     struct given *g = *state;
