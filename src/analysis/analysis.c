@@ -208,7 +208,7 @@ int lab_analysis_run(const struct lab_analysis *analysis, const void *config,
     struct lab_chart *charts =
         lab_arena_copy(arena, ret_result->charts, (size_t)ret_result->chart_count, sizeof *charts);
     for (int i = 0; i < ret_result->chart_count; i++)
-        lab_chart_fit_memory(&charts[i], arena);
+        lab_chart_fit_units(&charts[i], arena);
     ret_result->charts = charts;
     fill_scopes(input, claims, count, arena);
     /* of several studies, the same names are different things */

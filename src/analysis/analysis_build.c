@@ -229,13 +229,15 @@ struct lab_chart_series lab_series_level(const char *title, double from, double 
         .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
 }
 
-/* --- memory --- */
+/* --- units --- */
 
-#define GIB_LEAST 0.5 /* of the largest value: less is drawn in MiB */
+static const struct smaller { /* than the unit of a y axis, where all values are small */
+    const char *unit, *smaller;
+    double times, least; /* of the largest value: less is drawn in the smaller unit */
+} smaller_units[] = {{"[GiB]", "[MiB]", 1024, 0.5}, {"[ms]", "[µs]", 1000, 1}};
 
-static bool is_gib(const struct lab_chart_axis *axis) {
-    const char *unit = axis->title ? strstr(axis->title, "[GiB]") : NULL;
-    return unit && !unit[5];
+static bool has_unit(const struct lab_chart_panel *panel, const char *unit) {
+    return panel->y.title && lab_str_ends(panel->y.title, unit);
 }
 
 static double largest(const double *values, size_t count) {
@@ -245,46 +247,54 @@ static double largest(const double *values, size_t count) {
     return most;
 }
 
-static void use_mib(struct lab_chart_axis *axis, struct lab_arena *arena) {
-    axis->title = lab_arena_printf(arena, "%.*s[MiB]", (int)strlen(axis->title) - 5, axis->title);
-    axis->low *= 1024;
-    axis->high *= 1024;
-}
-
-static const double *times_1024(const double *values, size_t count, struct lab_arena *arena) {
-    double *made = values ? lab_arena_copy(arena, values, count, sizeof *made) : NULL;
-    for (size_t i = 0; made && i < count; i++)
-        made[i] *= 1024;
-    return made;
-}
-
-void lab_chart_fit_memory(struct lab_chart *chart, struct lab_arena *arena) {
+static double largest_of_chart(const struct lab_chart *chart, const char *unit) {
     double most = 0;
     for (int p = 0; p < chart->panel_count; p++)
         for (int s = 0; s < chart->panels[p].series_count; s++) {
             const struct lab_chart_series *series = &chart->panels[p].series[s];
-            if (is_gib(&chart->panels[p].y))
-                most = fmax(most, fmax(largest(series->y, series->count),
-                                       largest(series->high, series->count)));
+            const double *values[] = {series->y, series->high, series->most};
+            for (int v = 0; has_unit(&chart->panels[p], unit) && v < LAB_COUNT_OF(values); v++)
+                most = fmax(most, largest(values[v], series->count));
         }
-    if (!(most > 0 && most < GIB_LEAST))
-        return;
-    struct lab_chart_panel *panels =
-        lab_arena_copy(arena, chart->panels, (size_t)chart->panel_count, sizeof *panels);
-    chart->panels = panels;
-    for (int p = 0; p < chart->panel_count; p++) {
-        if (!is_gib(&panels[p].y))
+    return most;
+}
+
+static const double *times(const double *values, size_t count, double by, struct lab_arena *arena) {
+    double *made = values ? lab_arena_copy(arena, values, count, sizeof *made) : NULL;
+    for (size_t i = 0; made && i < count; i++)
+        made[i] *= by;
+    return made;
+}
+
+static void use_smaller(struct lab_chart_panel *panel, const struct smaller *unit,
+                        struct lab_arena *arena) {
+    struct lab_chart_series *all =
+        lab_arena_copy(arena, panel->series, (size_t)panel->series_count, sizeof *all);
+    panel->series = all;
+    for (int s = 0; s < panel->series_count; s++) {
+        const double **values[] = {&all[s].y, &all[s].low, &all[s].high, &all[s].least,
+                                   &all[s].most};
+        for (int v = 0; v < LAB_COUNT_OF(values); v++)
+            *values[v] = times(*values[v], all[s].count, unit->times, arena);
+    }
+    int kept = (int)(strlen(panel->y.title) - strlen(unit->unit));
+    panel->y.title = lab_arena_printf(arena, "%.*s%s", kept, panel->y.title, unit->smaller);
+    panel->y.low *= unit->times;
+    panel->y.high *= unit->times;
+}
+
+void lab_chart_fit_units(struct lab_chart *chart, struct lab_arena *arena) {
+    for (int u = 0; u < LAB_COUNT_OF(smaller_units); u++) {
+        const struct smaller *unit = &smaller_units[u];
+        double most = largest_of_chart(chart, unit->unit);
+        if (!(most > 0 && most < unit->least))
             continue;
-        struct lab_chart_series *all =
-            lab_arena_copy(arena, panels[p].series, (size_t)panels[p].series_count, sizeof *all);
-        panels[p].series = all;
-        for (int s = 0; s < panels[p].series_count; s++) {
-            const double **values[] = {&all[s].y, &all[s].low, &all[s].high, &all[s].least,
-                                       &all[s].most};
-            for (int v = 0; v < LAB_COUNT_OF(values); v++)
-                *values[v] = times_1024(*values[v], all[s].count, arena);
-        }
-        use_mib(&panels[p].y, arena);
+        struct lab_chart_panel *panels =
+            lab_arena_copy(arena, chart->panels, (size_t)chart->panel_count, sizeof *panels);
+        chart->panels = panels;
+        for (int p = 0; p < chart->panel_count; p++)
+            if (has_unit(&panels[p], unit->unit))
+                use_smaller(&panels[p], unit, arena);
     }
 }
 

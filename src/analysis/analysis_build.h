@@ -99,8 +99,8 @@ struct lab_chart_series *lab_panel_add_series(struct lab_chart_panel *panel,
                                               struct lab_chart_series series,
                                               struct lab_arena *arena);
 
-/* Axes in GiB become MiB where all values are small: "0.02" has too few digits to read. */
-void lab_chart_fit_memory(struct lab_chart *chart, struct lab_arena *arena);
+/* Axes in GiB become MiB, and ms µs, where all values are small: "0.02" has too few digits. */
+void lab_chart_fit_units(struct lab_chart *chart, struct lab_arena *arena);
 
 /* --- series: points with their intervals, given one by one --- */
 

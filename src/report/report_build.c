@@ -86,7 +86,7 @@ static bool some_is_simulated(const struct report_found *found) {
 static void add_timeline(struct report_found *found, struct lab_chart *chart) {
     if (found->count == REPORT_ANALYSES_MOST)
         return;
-    lab_chart_fit_memory(chart, found->arena);
+    lab_chart_fit_units(chart, found->arena);
     struct lab_analysis_result *result = lab_arena_alloc(found->arena, 1, sizeof *result);
     *result = (struct lab_analysis_result){.answer = "What the devices and the host did over time.",
                                            .part_key = "parts",

@@ -1,4 +1,5 @@
 /* Whether `variance` tells phases apart as the runs carry, kernel by kernel and GPU by GPU. */
+#include "analysis/analysis_build.h"
 #include "analysis/claims/check.h"
 #include "analysis/variance/phases.h"
 #include "claim_fixture.h"
@@ -544,4 +545,25 @@ LAB_TEST(test_boxes_hold_no_refills) {
     for (int i = 0; i < chart->panels[0].series_count; i++)
         assert_true(chart->panels[0].series[i].most[0] < 1.1);
     given_end(&given);
+}
+
+/* Given a chart whose times are all below 1 ms, then its axis is in µs; else they stay in ms. */
+LAB_TEST(test_small_times_are_in_microseconds) {
+    LAB_AUTO(arena, arena);
+    static const double x[] = {0, 1}, y[] = {0.04, 0.2}, least[] = {0.03, 0.1}, most[] = {0.05, 2};
+    for (int large = 0; large < 2; large++) {
+        struct lab_chart_series series = {.x = x,
+                                          .y = y,
+                                          .least = least,
+                                          .most = large ? most : y,
+                                          .count = 2,
+                                          .mark = LAB_CHART_BOXES};
+        struct lab_chart_panel panel = {
+            .y = lab_axis("Iteration time [ms]"), .series = &series, .series_count = 1};
+        struct lab_chart chart = {.panels = &panel, .panel_count = 1};
+        lab_chart_fit_units(&chart, &arena);
+        assert_string_equal(chart.panels[0].y.title,
+                            large ? "Iteration time [ms]" : "Iteration time [µs]");
+        assert_float_equal(chart.panels[0].series[0].least[1], large ? 0.1 : 100, 1e-9);
+    }
 }
