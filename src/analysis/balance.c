@@ -443,6 +443,19 @@ static void add_part(struct lab_analysis_result *result, struct balance *balance
     lab_recording_stats_add_notes(&stats, 1, &part->notes, arena);
 }
 
+/* Of several, those that are graded: lines of grades would say something of the others. */
+static void add_charts(struct lab_analysis_result *result, const struct balance *balances,
+                       const struct lab_recording_stats *all_stats, int count,
+                       struct lab_arena *arena) {
+    struct lab_recording_stats *graded = lab_arena_alloc(arena, (size_t)count + 1, sizeof *graded);
+    int graded_count = 0;
+    for (int i = 0; i < count; i++)
+        if (count == 1 || worst_metric(&balances[i]) >= 0)
+            graded[graded_count++] = all_stats[i];
+    lab_recording_stats_chart_balance(graded, graded_count, arena, result);
+    lab_recording_stats_chart_breakdown(all_stats, count, arena, result);
+}
+
 static int balance_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
     const struct balance_config *config = input->config;
@@ -457,8 +470,7 @@ static int balance_run(const struct lab_analysis_input *input, struct lab_analys
         add_part(result, &balances[i], arena);
     }
     result->answer = count == 1 ? result->parts[0].answer : answer_for_all(balances, count, arena);
-    lab_recording_stats_chart_balance(all_stats, count, arena, result);
-    lab_recording_stats_chart_breakdown(all_stats, count, arena, result);
+    add_charts(result, balances, all_stats, count, arena);
     return 0;
 }
 

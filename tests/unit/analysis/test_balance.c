@@ -145,6 +145,8 @@ LAB_TEST_WITH(idle_gpus_are_not_graded, given_setup, given_teardown) {
     assert_string_equal(f->result.answer,
                         "Not graded: 2 recordings, 1 with fewer than 2 GPUs in use, 1 with no "
                         "GPU above 5% utilisation.");
+    for (int c = 0; c < f->result.chart_count; c++) /* it has lines of grades */
+        assert_string_not_equal(f->result.charts[c].name, "gpu_load_balance_analysis");
     for (int m = 0; m < 3; m++)
         assert_null(figure(f, 0,
                            m == 0   ? "memory_grade"
