@@ -103,6 +103,8 @@ struct lab_plan_estimate {
     double report_s;   /* of it, for the report */
     int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
     int guessed;     /* runs estimated from other workloads; unknown ones too */
+    int brief;       /* short runs that were measured for it */
+    bool earlier;    /* there are runs before them, too */
     int by_duration; /* runs whose time is what was asked for, whatever ran before */
     double most_s;   /* holds whatever happens: by the time-outs and retries */
     double energy_j; /* of the GPUs; NaN = no earlier run shows the power of some run */

@@ -102,7 +102,10 @@ static void add_basis(const struct lab_plan *plan, const struct lab_plan_estimat
         lab_str_add(line, " (by experiment.duration), ");
         return;
     }
-    lab_str_add(line, " (from earlier runs here");
+    lab_str_printf(line, " (from%s", estimate->earlier ? " earlier runs here" : "");
+    if (estimate->brief)
+        lab_str_printf(line, "%s %d short run%s just made", estimate->earlier ? " and" : "",
+                       estimate->brief, study_plural(estimate->brief));
     if (asked > 0)
         lab_str_printf(line, "; %d of %d runs by experiment.duration", asked, plan->run_count);
     if (estimate->guessed > 0)

@@ -193,6 +193,7 @@ struct lab_history {
     struct groups device_step;    /* by options: seconds on the device's clock */
     struct groups power;          /* by options, and by kind: W, over the run's time */
     struct groups seen;           /* runs, so that none counts twice */
+    int brief;                    /* measured for the estimate */
     double own_s, own_expected_s; /* what own runs took, and what earlier ones had made expect */
 };
 
@@ -282,6 +283,17 @@ void lab_history_add(struct lab_history *history, const struct lab_run *run) {
 
 void lab_history_add_earlier(struct lab_history *history, const struct lab_run *run) {
     add(history, EARLIER, run);
+}
+
+void lab_history_add_brief(struct lab_history *history, const struct lab_run *run) {
+    add(history, EARLIER, run);
+    history->brief++;
+}
+
+int lab_history_count(const struct lab_history *history, int *ret_others) {
+    int brief = history ? history->brief : 0;
+    *ret_others = history ? history->seen.count - brief : 0;
+    return brief;
 }
 
 static const char *const result_keys[] = {"first_ns", "last_ns", "gpu.energy_j", NULL};

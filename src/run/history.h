@@ -20,6 +20,10 @@ void lab_history_close(struct lab_history *history); /* accepts NULL */
 void lab_history_add(struct lab_history *history, const struct lab_run *run);
 /* The same of a run that isn't the study's. */
 void lab_history_add_earlier(struct lab_history *history, const struct lab_run *run);
+/* The same of a short run that was measured for the estimate. */
+void lab_history_add_brief(struct lab_history *history, const struct lab_run *run);
+/* How many of those there are, and how many others. NULL = none. */
+int lab_history_count(const struct lab_history *history, int *ret_others);
 
 /* How a run's time is known; the better, the lower. */
 enum lab_history_basis {

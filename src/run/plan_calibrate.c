@@ -159,7 +159,7 @@ static void take_simulated(struct calibration *calibration, struct lab_run *run)
     run->start_ns = calibration->begun_ns;
     run->end_ns = now_ns;
     run->result = both;
-    lab_history_add_earlier(calibration->history, run);
+    lab_history_add_brief(calibration->history, run);
 }
 
 static void on_event(const struct lab_runner_event *event, void *opaque) {
@@ -178,7 +178,7 @@ static void on_event(const struct lab_runner_event *event, void *opaque) {
     if (calibration->simulated)
         take_simulated(calibration, &run);
     else
-        lab_history_add_earlier(calibration->history, &run);
+        lab_history_add_brief(calibration->history, &run);
 }
 
 static int carry_out(struct calibration *calibration, struct lab_arena *arena,

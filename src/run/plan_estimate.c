@@ -218,6 +218,9 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
     double known_s = 0, longest_s = 0, config = config_bytes(plan);
     double in_store = STORE_EMPTY_BYTES + config;
     double elsewhere = FOLDER_BYTES + config + report_bytes(plan);
+    int others;
+    estimate.brief = lab_history_count(history, &others);
+    estimate.earlier = others > 0;
     LAB_AUTO(arena, arena);
     struct lab_plan_texts texts = {.count = 0};
     for (int i = 0; i < plan->run_count; i++) {

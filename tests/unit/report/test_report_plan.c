@@ -120,6 +120,7 @@ LAB_TEST(earlier_runs_tell) {
     estimate.guessed = 5;
     estimate.most_s = 7200;
     estimate.disk_bytes = 1258291;
+    estimate.earlier = true;
     assert_says(&plan, &estimate,
                 "  Time      takes about 12 min (from earlier runs here; 5 of 48 runs estimated "
                 "from others), at "
@@ -132,6 +133,11 @@ LAB_TEST(earlier_runs_tell) {
                 "\"disk_bytes\": 1258291");
     estimate.unknown = estimate.guessed = 0;
     assert_says(&plan, &estimate, "takes about 12 min (from earlier runs here), at most");
+    estimate.brief = 3;
+    assert_says(&plan, &estimate,
+                "12 min (from earlier runs here and 3 short runs just made), at most");
+    estimate.earlier = false;
+    assert_says(&plan, &estimate, "takes about 12 min (from 3 short runs just made), at most");
 }
 
 LAB_TEST(a_duration_that_was_asked_for_is_no_history) {
@@ -141,6 +147,7 @@ LAB_TEST(a_duration_that_was_asked_for_is_no_history) {
     estimate.expected_s = 7704;
     estimate.unknown = estimate.guessed = 0;
     estimate.by_duration = 48;
+    estimate.earlier = true;
     assert_says(&plan, &estimate, "takes about 2.14 h (by experiment.duration), at most");
     assert_json(&plan, &estimate, "\"expected_by_duration\": 48");
     estimate.by_duration = 12;
