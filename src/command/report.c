@@ -211,8 +211,9 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
     struct lab_doc *doc = lab_doc_open(made->page.title, call->arena);
     int answers = is_study ? 0 : lab_page_add_answers(&made->page, doc);
     if (is_study) {
-        view->report.report =
-            made->page.index ? lab_study_view_shorten(made->page.index, call->arena) : NULL;
+        view->report.report = made->page.index
+                                  ? lab_study_view_shorten(made->page.index, call->arena)
+                                  : lab_study_view_find_report(view, call->arena);
         lab_report_add_study(doc, &view->report, &made->page, call->console->style,
                              ((const struct report_config *)call->config)->verbose);
     } else if (answers == 0) {

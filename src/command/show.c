@@ -163,15 +163,6 @@ static int print_config(const struct lab_command_call *call, const struct lab_st
 
 /* --- the command --- */
 
-/* That there is; "" = none. */
-static const char *find_report(const struct lab_study_view *view, struct lab_arena *arena) {
-    static const char *const names[] = {"index.html", "report.md"};
-    for (int i = 0; i < 2; i++)
-        if (access(lab_arena_printf(arena, "%s/report/%s", view->path, names[i]), F_OK) == 0)
-            return lab_arena_printf(arena, "%s/report/%s", view->report.folder, names[i]);
-    return "";
-}
-
 static int show_file(const struct lab_command_call *call, struct lab_study_file *file,
                      struct lab_err *err) {
     const struct show_config *config = call->config;
@@ -185,7 +176,7 @@ static int show_file(const struct lab_command_call *call, struct lab_study_file 
         result = lab_study_view_metrics(&view, err);
     if (result < 0)
         return -1;
-    view.report.report = find_report(&view, call->arena);
+    view.report.report = lab_study_view_find_report(&view, call->arena);
     if (config->config)
         return print_config(call, &view, err);
     if (config->claims)

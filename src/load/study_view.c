@@ -46,6 +46,14 @@ const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
     return lab_arena_strdup(arena, path);
 }
 
+const char *lab_study_view_find_report(const struct lab_study_view *view, struct lab_arena *arena) {
+    static const char *const names[] = {"index.html", "report.md"};
+    for (int i = 0; i < 2; i++)
+        if (access(lab_arena_printf(arena, "%s/report/%s", view->path, names[i]), F_OK) == 0)
+            return lab_arena_printf(arena, "%s/report/%s", view->report.folder, names[i]);
+    return "";
+}
+
 /* The folder that a study in <output_dir>/<name>/<date>/<time> was run from. NULL = from here, or
  * its output_dir is no part of its path: absolute, or moved. */
 static const char *start_folder(const char *path, const char *output_dir, struct lab_arena *arena) {

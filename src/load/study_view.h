@@ -62,5 +62,8 @@ struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct
 /* A path as the user would write it here: below the working directory without that. */
 const char *lab_study_view_shorten(const char *path, struct lab_arena *arena);
 
+/* The report that the study has; "" = none. */
+const char *lab_study_view_find_report(const struct lab_study_view *view, struct lab_arena *arena);
+
 /* "gpulab run …" of the words' JSON list, quoted for a shell; "" where it is no list of strings. */
 const char *lab_study_view_command(const char *words, struct lab_arena *arena);

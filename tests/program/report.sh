@@ -52,12 +52,15 @@ run report quick_test --format html
 expect_out '^/.*/report/index\.html$'
 
 # without files
+run report quick_test --format terminal
+expect_out 'Report .*report/index\.html$' # which there is
 rm -r "$folder/report"
 run report quick_test --format md
 expect_out '^# quick_test$'
 expect_out '^## Method and runs$'
 run report quick_test --format terminal
 expect_out '3 of 3 runs succeeded'
+! grep -q 'report/report.md' out || fail "$what: a report that there isn't"
 expect_no_file "$folder/report"
 
 # where there is no gnuplot: charts as SVG, and how to get the others
