@@ -37,6 +37,7 @@ static int draw(struct report_found *found, const struct lab_report_request *req
         return 0;
     }
     gather_charts(found, plots, charts);
+    lab_page_name_charts(&made->page, charts, count, found->arena);
     lab_plot_draw(charts, count, scratch->path, found->deadline_ns, found->arena, plots);
     made->page.missing = lab_plot_missing(plots, count, found->arena);
     for (int i = 0; i < count; i++)

@@ -53,6 +53,10 @@ struct lab_page {
 /* report/index.html, report/report.md, and `gpulab report --json`. */
 struct lab_doc *lab_page_doc(const struct lab_page *page, struct lab_arena *arena);
 
+/* The charts with points, series and panels named as on the page, for files of their own. */
+void lab_page_name_charts(const struct lab_page *page, struct lab_chart *charts, int count,
+                          struct lab_arena *arena);
+
 /* report/best_practices.md, one page: device, NUMA node, cores; lines to paste; settings that pay
  * off, each with its measured gain. */
 void lab_page_practices(const struct lab_page *page, struct lab_str *out);

@@ -35,10 +35,9 @@ static void draw(const void *state, bool narrow, struct lab_str *out) {
     lab_plot_svg(drawing->chart, view, out);
 }
 
-static const struct lab_chart *name_chart(const struct page_build *build,
-                                          const struct lab_chart *chart) {
-    struct lab_arena *arena = lab_doc_arena(build->doc);
-    struct lab_chart *copy = lab_arena_copy(arena, chart, 1, sizeof *chart);
+static struct lab_chart name_chart(const struct page_names *of, const struct lab_chart *chart,
+                                   struct lab_arena *arena) {
+    struct lab_chart named = *chart;
     struct lab_chart_panel *panels =
         lab_arena_copy(arena, chart->panels, (size_t)chart->panel_count, sizeof *panels);
     for (int p = 0; p < chart->panel_count; p++) {
@@ -49,17 +48,28 @@ static const struct lab_chart *name_chart(const struct page_build *build,
             const char **names =
                 lab_arena_alloc(arena, (size_t)axes[a]->name_count + 1, sizeof *names);
             for (int i = 0; i < axes[a]->name_count; i++)
-                names[i] = page_named(build->names, axes[a]->names[i], arena);
+                names[i] = page_named(of, axes[a]->names[i], arena);
             axes[a]->names = axes[a]->names ? names : NULL;
         }
         for (int s = 0; s < panels[p].series_count; s++)
-            series[s].title = page_named(build->names, series[s].title, arena);
-        panels[p].title = page_named(build->names, panels[p].title, arena);
+            series[s].title = page_named(of, series[s].title, arena);
+        panels[p].title = page_named(of, panels[p].title, arena);
         panels[p].series = series;
     }
-    copy->panels = panels;
-    copy->simulated = false; /* the page has a banner */
-    return copy;
+    named.panels = panels;
+    return named;
+}
+
+void lab_page_name_charts(const struct lab_page *page, struct lab_chart *charts, int count,
+                          struct lab_arena *arena) {
+    struct study_digest digest;
+    if (!page->study)
+        return;
+    study_digest_init(&digest, page->study);
+    const struct page_names *names = page_names_make(&digest, arena);
+    for (int i = 0; i < count; i++)
+        charts[i] = name_chart(names, &charts[i], arena);
+    study_digest_release(&digest);
 }
 
 void page_add_chart(const struct page_build *build, const struct lab_chart *chart, int width,
@@ -67,9 +77,11 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
     struct drawing *state = lab_arena_alloc(lab_doc_arena(build->doc), 1, sizeof *state);
     bool titled = panels_most == 0; /* else a card has the title */
     struct lab_arena *arena = lab_doc_arena(build->doc);
+    struct lab_chart *named = lab_arena_alloc(arena, 1, sizeof *named);
+    *named = name_chart(build->names, chart, arena);
+    named->simulated = false; /* the page has a banner */
     *state = (struct drawing){
-        name_chart(build, chart),
-        {.width = width, .panels_most = panels_most, .untitled = true, .inlined = true}};
+        named, {.width = width, .panels_most = panels_most, .untitled = true, .inlined = true}};
     const char *caption = lab_plot_caption(state->chart, state->view, arena);
     if (panels_most > 0 && chart->panel_count > panels_most)
         caption = lab_arena_printf(arena, "%s%s%d of %d panels: all of them in the evidence.",

@@ -281,6 +281,11 @@ LAB_TEST(shared_labels_are_named_by_what_varies) {
     write_page(g, "html");
     assert_contains(g->text.text, "Slow: cpu:0, medium, batch 16.");
     assert_contains(g->text.text, "−4% [−7, 2]?; −9% [−10, −8]");
+    struct lab_chart_series series = {.title = "GPU 0, mlp_large_batch8"}; /* of a picture */
+    struct lab_chart_panel panel = {.series = &series, .series_count = 1};
+    struct lab_chart chart = {.panels = &panel, .panel_count = 1};
+    lab_page_name_charts(&g->page, &chart, 1, &g->study.arena);
+    assert_string_equal(chart.panels[0].series[0].title, "GPU 0, large, batch 8");
     fixture_release(&f);
 }
 
