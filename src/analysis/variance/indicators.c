@@ -166,7 +166,8 @@ static struct candidate choose(const struct sampled *sampled,
 
 /* With one run of each point there is no verdict, as in `correlate`, however many points. */
 static void judge_correlation(const struct lab_phases *phases, const struct candidate *chosen,
-                              const char *lacking, struct lab_indicator *indicator) {
+                              const char *all, const char *lacking,
+                              struct lab_indicator *indicator) {
     struct lab_arena *arena = phases->arena;
     indicator->claim = lab_claim_none;
     indicator->evidence = lacking;
@@ -180,6 +181,8 @@ static void judge_correlation(const struct lab_phases *phases, const struct cand
     bool open = claim->n < 2 || !phases->repeated || (!seen && !none);
     claim->verdict = open ? LAB_CLAIM_INCONCLUSIVE : seen ? LAB_CLAIM_YES : LAB_CLAIM_NO;
     claim->bound = claim->verdict == LAB_CLAIM_NO ? fmax(least, claim->high) : (double)NAN;
+    if (claim->verdict == LAB_CLAIM_NO) /* of all, not of the nearest one alone */
+        claim->subject = all;
     indicator->verdict = claim->verdict;
     indicator->evidence =
         seen ? lab_arena_printf(arena, "%s, %s", claim->subject, lab_claim_short(claim, arena))
@@ -243,10 +246,11 @@ void lab_phases_indicators(const struct lab_phases *phases, const struct lab_cla
     judge_tuning(phases, tuning, &ret_indicators[1], &ret_indicators[4]);
     struct candidate pcie = choose(sampled, is_traffic, arena),
                      cpu = choose(sampled, is_cpu, arena);
-    judge_correlation(phases, &pcie, why_no_traffic(sampled), &ret_indicators[2]);
+    judge_correlation(phases, &pcie, "any PCIe traffic of other GPUs", why_no_traffic(sampled),
+                      &ret_indicators[2]);
     if (!find_spikes(phases, sampled, &ret_indicators[3]))
-        judge_correlation(phases, &cpu, "CPU use was not sampled, or never changed",
-                          &ret_indicators[3]);
+        judge_correlation(phases, &cpu, "any CPU resource",
+                          "CPU use was not sampled, or never changed", &ret_indicators[3]);
     for (int i = 0; i < LAB_INDICATORS; i++) {
         ret_indicators[i].claim.kind = lab_arena_printf(arena, "variance.%s", asked[i].key);
         ret_indicators[i].state = states[ret_indicators[i].verdict];

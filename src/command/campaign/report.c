@@ -186,7 +186,8 @@ static void add_answer(const struct course *course, const struct course_answer *
         lab_doc_text(doc, LAB_DOC_NOTE, "Not tested: %s.",
                      claim->reason ? claim->reason : "no run shows it");
     else
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s.", lab_claim_sentence(claim, course->arena));
+        lab_doc_text(doc, LAB_DOC_SAYS, "%s.",
+                     lab_words_capital(lab_claim_sentence(claim, course->arena), course->arena));
 }
 
 static bool has_phase(const struct course_answer *answer, const char *name) {

@@ -253,6 +253,7 @@ LAB_TEST(test_resources_of_the_concurrent_phase_are_asked) {
             assert_string_equal(state_of(&result, 3), "inconclusive");
     }
     assert_string_equal(state_of(&result, 2), "not met");
+    assert_non_null(find_claim(&result, "variance.pcie_correlation", "any PCIe traffic of other"));
     assert_string_equal(state_of(&result, 3), "met");
     const struct lab_claim *cpu = find_claim(&result, "variance.cpu_spikes", "GPU 0, CPU utilis");
     assert_true(cpu && cpu->effect > 0.4 && cpu->verdict == LAB_CLAIM_YES);
