@@ -222,16 +222,24 @@ static bool is_in_scope(const struct lab_campaign *campaign,
                                  : lab_campaign_comes_before(campaign, phase, asking);
 }
 
-/* Of one claim: whether its effect is larger than the value, sign apart. */
+/* Of one claim: whether its effect is larger than the value for certain, sign apart. An effect
+ * without interval is taken as it is. */
 static enum lab_campaign_truth exceeds(const struct lab_claim *claim, double value, bool or_equal) {
-    double size = fabs(claim->effect);
-    double most = fmax(fabs(claim->low), fabs(claim->high));
+    bool known = !isnan(claim->low) && !isnan(claim->high);
+    double low = fabs(known ? claim->low : claim->effect),
+           high = fabs(known ? claim->high : claim->effect);
+    double most = fmax(low, high), least = fmin(low, high);
+    if (known && claim->low < 0 && claim->high > 0)
+        least = 0;
+    if (claim->verdict == LAB_CLAIM_YES && (least > value || (or_equal && least == value)))
+        return LAB_CAMPAIGN_TRUE;
     if (claim->verdict == LAB_CLAIM_YES)
-        return size > value || (or_equal && size == value) ? LAB_CAMPAIGN_TRUE : LAB_CAMPAIGN_FALSE;
+        return most < value || (!or_equal && most == value) ? LAB_CAMPAIGN_FALSE
+                                                            : LAB_CAMPAIGN_UNKNOWN;
     if (claim->verdict == LAB_CLAIM_NO) /* an estimate outside of what was run has no bound */
         return isnan(claim->bound) || claim->bound <= value ? LAB_CAMPAIGN_FALSE
                                                             : LAB_CAMPAIGN_UNKNOWN;
-    if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && !isnan(most) && most < value)
+    if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && known && most < value)
         return LAB_CAMPAIGN_FALSE;
     return LAB_CAMPAIGN_UNKNOWN;
 }

@@ -138,14 +138,16 @@ LAB_TEST(conditions_have_three_values) {
     } cases[] = {
         {"numa.penalty", LAB_CAMPAIGN_TRUE},
         {"numa.penalty > 5%", LAB_CAMPAIGN_TRUE},
-        {"numa.penalty@a>=0.12", LAB_CAMPAIGN_TRUE},
-        {"numa.penalty > 12%", LAB_CAMPAIGN_FALSE},
+        {"numa.penalty@a>=0.1", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty > 11.5%", LAB_CAMPAIGN_UNKNOWN}, /* its interval is 11 to 13% */
+        {"numa.penalty > 14%", LAB_CAMPAIGN_FALSE},
         {"numa.penalty < 5%", LAB_CAMPAIGN_FALSE},
-        {"numa.penalty <= 12%", LAB_CAMPAIGN_TRUE},
-        {"numa.penalty < 12%", LAB_CAMPAIGN_FALSE},
+        {"numa.penalty <= 14%", LAB_CAMPAIGN_TRUE},
+        {"numa.penalty < 12.5%", LAB_CAMPAIGN_UNKNOWN},
         {"not numa.penalty", LAB_CAMPAIGN_FALSE},
-        {"numa.cell > 1%", LAB_CAMPAIGN_TRUE},
-        {"numa.cell < 3%", LAB_CAMPAIGN_TRUE},
+        {"not numa.penalty > 12%", LAB_CAMPAIGN_UNKNOWN},
+        {"numa.cell > 0.9%", LAB_CAMPAIGN_TRUE},
+        {"numa.cell < 3.1%", LAB_CAMPAIGN_TRUE},
         {"numa.device", LAB_CAMPAIGN_UNKNOWN},
         {"numa.device > 2%", LAB_CAMPAIGN_UNKNOWN},
         {"numa.device > 5%", LAB_CAMPAIGN_FALSE},
@@ -193,7 +195,7 @@ LAB_TEST(an_expectation_is_about_its_own_phase) {
     before.verdict = LAB_CLAIM_NO;
     before.bound = .001;
     own.verdict = LAB_CLAIM_YES;
-    own.effect = .5;
+    own.effect = own.low = own.high = .5;
     assert_int_equal(lab_campaign_judge(&campaign, b->when, 1, &known, &test_arena, &why),
                      LAB_CAMPAIGN_TRUE);
     /* phases that nothing asks about aren't analysed */
