@@ -175,8 +175,8 @@ fi
 "$gpulab" campaign report "$folder" --json | grep -v '"page"\|"folder"' >before.json
 "$gpulab" campaign report "$1" --json | grep -v '"page"\|"folder"' >after.json
 cmp -s before.json after.json || fail "a packed campaign has other answers: $(diff before.json after.json | head -5)"
-(cd "$1" && eval "$(sed -n 's/^\(gpulab campaign run .*[^ ]\)      all of it.*/\1/p' README.md |
-    sed "s,^gpulab,'$gpulab',") --dry-run --quiet") >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+(cd "$1" && eval "set -- $(grep '^gpulab campaign run ' README.md)" && shift && # as it is pasted
+    "$gpulab" "$@" --dry-run --quiet) >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 grep -q "^small: small" "$work/out" || fail "the archive's line shows $(head -3 "$work/out")"
 cp "$source_dir/conf/machine/h200-8.yaml" own.yaml # a machine that a path names, and --device: both in the line
 file one <<END
