@@ -95,6 +95,10 @@ expect_status 0
 GPULAB_FAKE_NVML='gpus=8; fabric=0; reasons=0x8; persistence=0; pcie_width=8' run check --json
 expect_status 1
 json '1 < d["duration_s"] < 5 and {f["tries"] for f in d["findings"] if f["verdict"] == "FAIL"} == {3}'
+# a job on the same host may heat its GPU: lowered clocks are no fault then
+GPULAB_FAKE_NVML='gpus=2; fabric=0; reasons=0,0x8; process=1:123:900' run check --fail-on reset --json
+expect_status 0
+[[ $(verdict clocks) = *SKIPPED*'while a process is on it'* ]] || fail "a shared host: $(verdict clocks)"
 # NVLinks that no bridge joins are inactive on all GPUs; on one alone they are dead
 GPULAB_FAKE_NVML='gpus=2; fabric=0; links=12; links_active=0' run check --json
 expect_status 0
