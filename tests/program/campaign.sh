@@ -281,7 +281,7 @@ while IFS='|' read -r words message; do
     expect_err "$message"
 done <<'END'
 cycle|phases wait for each other: a after b after a
-nostudy|there is no study 'quikc_test' \(did you mean 'quick_test'
+nostudy|nostudy: phase a: there is no study 'quikc_test' \(did you mean 'quick_test'
 poor|the budget is too small for the first phase, a: .* expected, budget.disk has 1.00 KiB
 hasty campaign.budget.time=1ms|the budget is too small for the first phase, a: .* expected, budget.time has 1.00 ms
 hasty campaign.budget.tiem=1s|unknown key 'tiem'; did you mean 'time'

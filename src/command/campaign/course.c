@@ -284,6 +284,14 @@ static int estimate_plan(struct course *course, int study, const struct lab_plan
     return 0;
 }
 
+static const char *phase_of(const struct course *course, int study) {
+    const struct lab_campaign *campaign = &course->campaign;
+    int phase = 0;
+    while (phase + 1 < campaign->phase_count && campaign->phases[phase + 1].first_study <= study)
+        phase++;
+    return campaign->phases[phase].name;
+}
+
 int course_plan(struct course *course, bool estimate, bool calibrate, struct lab_err *err) {
     struct lab_history *history = NULL;
     int result = 0;
@@ -295,7 +303,7 @@ int course_plan(struct course *course, bool estimate, bool calibrate, struct lab
         const char *const *words, *const *overrides;
         result = course_study_plan(course, i, &arena, &plan, &words, &overrides, err);
         if (result < 0) {
-            lab_err_context(err, "%s", course->campaign.name);
+            lab_err_context(err, "%s: phase %s", course->campaign.name, phase_of(course, i));
             break;
         }
         course->studies[i].run_count = plan.run_count;
