@@ -315,7 +315,7 @@ static void name_others(const struct lab_transfer_answer *answer,
                 ? lab_arena_printf(arena, "%+.1f%%", 100 * change.effect)
             : change.verdict == LAB_CLAIM_NO
                 ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change.bound, arena))
-                : "inconclusive");
+                : lab_arena_printf(arena, "%s, inconclusive", lab_claim_effect(&change, arena)));
         between = "; ";
     }
 }

@@ -155,6 +155,23 @@ LAB_TEST(a_batch_that_helps_is_pooled_then_by_model) {
     given_end(&given);
 }
 
+LAB_TEST(a_model_that_is_inconclusive_has_its_estimate) {
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    for (int i = 0; i < 2 * 2 * REPEATS; i++)
+        given_copy(&given, (struct asked){.model = i % 2 ? "vit32x4x256" : "vit16x8x768",
+                                          .batch = i / 2 % 2 ? 16 : 4,
+                                          .repeat = i / 4,
+                                          .rate = i % 2 ? 1000 * (i / 2 % 2 ? 1.4 : 1)
+                                                        : 500 * (1 + 0.03 * given_normal(&given))});
+    struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
+    const struct lab_claim *open = claim_of(&result, "transfer.batch_model", "vit16x8x768");
+    assert_int_equal(open->verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_says(result.answer, lab_arena_printf(&given.arena, ". vit16x8x768: %s, inconclusive",
+                                                lab_claim_effect(open, &given.arena)));
+    given_end(&given);
+}
+
 /* Models b to e change by 0, 1, 2 and 3 % with batch 8, and by 10 % more with batch 16, which
  * changes a less. */
 LAB_TEST(many_models_are_counted_at_the_batch_that_is_named) {
