@@ -30,8 +30,20 @@ struct course_answers {
 
 int course_answer(struct course *course, struct course_answers *ret_answers, struct lab_err *err);
 
+/* A claim's effect without the verdict, which has a column or a section of its own. */
+const char *course_claim_effect(const struct lab_claim *claim, struct lab_arena *arena);
+/* "throughput, compared with the local node" */
+const char *course_claim_quantity(const struct lab_claim *claim, struct lab_arena *arena);
+/* Where the question names kinds, claims of these. */
+bool course_is_asked(const struct lab_campaign_question *question, const struct lab_claim *claim);
+
+/* Whether any question is about the phase. */
+bool course_is_asked_about(const struct lab_campaign *campaign, int phase);
 /* A section on phases that no question is about; nothing where there is none. */
 void course_add_others(const struct course *course, struct lab_doc *doc);
+/* A section on inconclusive and untested comparisons of the questions. */
+void course_add_uncertain(const struct course *course, const struct course_answers *answers,
+                          struct lab_doc *doc);
 
 struct lab_doc *course_report(const struct course *course, const struct course_answers *answers,
                               const struct lab_campaign_status *statuses);

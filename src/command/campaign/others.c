@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static bool is_asked_about(const struct lab_campaign *campaign, int phase) {
+bool course_is_asked_about(const struct lab_campaign *campaign, int phase) {
     for (int q = 0; q < campaign->question_count; q++)
         for (int i = 0; i < campaign->questions[q].phase_count; i++)
             if (campaign->questions[q].phases[i] == phase)
@@ -42,7 +42,8 @@ void course_add_others(const struct course *course, struct lab_doc *doc) {
     bool any = false;
     for (int p = 0; p < course->campaign.phase_count; p++) {
         const struct lab_campaign_phase *phase = &course->campaign.phases[p];
-        for (int s = 0; s < phase->study_count && !is_asked_about(&course->campaign, p); s++) {
+        for (int s = 0; s < phase->study_count && !course_is_asked_about(&course->campaign, p);
+             s++) {
             const char *folder = course->studies[phase->first_study + s].folder;
             const char *answer = folder ? answer_of(folder, course->arena) : NULL;
             if (!answer)

@@ -1,6 +1,6 @@
 /*
  * report.c: one report over all phases: the questions in order, each with its claim, chart and
- * evidence; what to do; what remains uncertain and what it would take to know; the phases.
+ * evidence; what to do; the phases.
  */
 #include "command/campaign/answers.h"
 
@@ -21,15 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH        860 /* of a chart */
-#define WIDTH_PHONE  420
-#define CLAIMS_MOST  12 /* of a question's table */
-#define OPEN_MOST    20
-#define OPEN_UNASKED 5    /* rows of a question that it doesn't ask for by name */
-#define NEGLIGIBLE   0.02 /* the difference that runs are counted for */
-#define DETECTS      1.43 /* (1.960 + 0.842) / 1.960: 80% power to detect, by an interval */
-#define PAGE_BYTES   2000000
-#define RECOVERY     "contention.recovery" /* of what the analysis\'s first claim has lost */
+#define WIDTH       860 /* of a chart */
+#define WIDTH_PHONE 420
+#define CLAIMS_MOST 12 /* of a question's table */
+#define PAGE_BYTES  2000000
+#define RECOVERY    "contention.recovery" /* of what the analysis\'s first claim has lost */
 
 #define PAGES (LAB_DOC_SCREEN | LAB_DOC_PAPER)
 
@@ -59,34 +55,14 @@ static void add_chart(struct lab_doc *doc, const struct lab_analysis_result *res
 
 /* --- a question --- */
 
-/* Without the verdict, which has a column or a section of its own. */
-static const char *effect_text(const struct lab_claim *claim, struct lab_arena *arena) {
-    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE && !claim->unit && !claim->difference &&
-                !isnan(claim->low);
-    return open ? lab_claim_effect(claim, arena) : lab_claim_short(claim, arena);
-}
-
-/* "throughput, compared with the local node" */
-static const char *quantity_text(const struct lab_claim *claim, struct lab_arena *arena) {
-    const char *what = claim->quantity ? claim->quantity : "";
-    const char *reference = claim->reference ? claim->reference : "";
-    return lab_arena_printf(arena, "%s%s%s%s", what, *what && *reference ? ", " : "",
-                            *reference ? "compared with " : "", reference);
-}
-
 static void add_claim_row(struct lab_doc *doc, const struct lab_claim *claim) {
     struct lab_arena *arena = lab_doc_arena(doc);
     bool tested = claim->verdict != LAB_CLAIM_NOT_TESTED;
     lab_doc_cell(doc, "%s", lab_claim_subject(claim, arena));
-    lab_doc_cell(doc, "%s", tested ? effect_text(claim, arena) : "–");
+    lab_doc_cell(doc, "%s", tested ? course_claim_effect(claim, arena) : "–");
     lab_doc_cell(doc, "%s", tested ? lab_claim_verdict_name(claim->verdict) : "not tested");
     lab_doc_figure(doc, claim->n);
-    lab_doc_cell(doc, "%s", quantity_text(claim, arena));
-}
-
-/* Where the question names kinds, claims of these. */
-static bool is_asked(const struct lab_campaign_question *question, const struct lab_claim *claim) {
-    return !question->kinds || lab_str_find(claim->kind, question->kinds) >= 0;
+    lab_doc_cell(doc, "%s", course_claim_quantity(claim, arena));
 }
 
 static void add_claims(const struct course *course, const struct course_answer *answer,
@@ -104,7 +80,7 @@ static void add_claims(const struct course *course, const struct course_answer *
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
     for (int round = 0; round < 2; round++) /* what was asked first */
         for (int c = 0; c < result->claim_count; c++)
-            if (is_asked(answer->question, &result->claims[c]) == (round == 0) &&
+            if (course_is_asked(answer->question, &result->claims[c]) == (round == 0) &&
                 (round == 0 || !answer->same) && count++ < CLAIMS_MOST)
                 add_claim_row(doc, &result->claims[c]);
     if (count > CLAIMS_MOST)
@@ -167,27 +143,29 @@ static void add_question_data(const struct course *course, const struct course_a
 }
 
 /* The analysis's own words where the claim is its headline; else the claim's. */
-static void add_answer(const struct course *course, const struct course_answer *answer,
-                       struct lab_doc *doc) {
+static const char *answer_words(const struct course_answer *answer, struct lab_arena *arena,
+                                enum lab_doc_tone *ret_tone) {
     const struct lab_analysis_result *result = answer->result;
     const struct lab_claim *claim = answer->claim;
+    *ret_tone = LAB_DOC_NOTE;
     if (!result)
-        lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: %s.", answer->failure);
-    else if (!claim && result->untested && result->answer)
-        lab_doc_text(doc, LAB_DOC_NOTE, "%s", result->answer); /* with the reason */
-    else if (!claim)
-        lab_doc_text(doc, LAB_DOC_NOTE, "Not answered: no run shows it.");
-    else if (claim == result->claims && result->answer)
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s", result->answer);
-    else if (lab_str_equal(claim->kind, RECOVERY) && result->claims[0].verdict == LAB_CLAIM_NO)
-        lab_doc_text(doc, LAB_DOC_SAYS, "Nothing to recover. %s.",
-                     lab_claim_sentence(&result->claims[0], course->arena));
-    else if (claim->verdict == LAB_CLAIM_NOT_TESTED)
-        lab_doc_text(doc, LAB_DOC_NOTE, "Not tested: %s.",
-                     claim->reason ? claim->reason : "no run shows it");
-    else
-        lab_doc_text(doc, LAB_DOC_SAYS, "%s.",
-                     lab_words_capital(lab_claim_sentence(claim, course->arena), course->arena));
+        return lab_arena_printf(arena, "Not answered: %s.", answer->failure);
+    if (!claim && result->untested && result->answer)
+        return result->answer; /* with the reason */
+    if (!claim)
+        return "Not answered: no run shows it.";
+    *ret_tone = LAB_DOC_SAYS;
+    if (claim == result->claims && result->answer)
+        return result->answer;
+    if (lab_str_equal(claim->kind, RECOVERY) && result->claims[0].verdict == LAB_CLAIM_NO)
+        return lab_arena_printf(arena, "Nothing to recover. %s.",
+                                lab_claim_sentence(&result->claims[0], arena));
+    if (claim->verdict != LAB_CLAIM_NOT_TESTED)
+        return lab_arena_printf(arena, "%s.",
+                                lab_words_capital(lab_claim_sentence(claim, arena), arena));
+    *ret_tone = LAB_DOC_NOTE;
+    return lab_arena_printf(arena, "Not tested: %s.",
+                            claim->reason ? claim->reason : "no run shows it");
 }
 
 static bool has_phase(const struct course_answer *answer, const char *name) {
@@ -225,7 +203,7 @@ static void add_left_out(const struct course *course, const struct course_answer
         return;
     LAB_ADD(names, count, course->arena) = NULL;
     lab_str_add_list(&list, names, "and");
-    lab_doc_text(doc, LAB_DOC_NOTE, "Not tested, since these devices don't have it: %s.",
+    lab_doc_text(doc, LAB_DOC_NOTE, "Phases not run, since these devices don't have them: %s.",
                  list.text);
 }
 
@@ -248,7 +226,9 @@ static void add_question(const struct course *course, const struct course_answer
                                            .id = answer->question->name});
     add_question_data(course, answer, doc);
     lab_doc_only(doc, LAB_DOC_PEOPLE);
-    add_answer(course, answer, doc);
+    enum lab_doc_tone tone;
+    const char *words = answer_words(answer, course->arena, &tone);
+    lab_doc_text(doc, tone, "%s", words);
     if (result) {
         if (is_first_of(answer, number))
             add_left_out(course, answer, doc);
@@ -303,134 +283,6 @@ static void add_practices(const struct course_answers *answers, struct lab_doc *
             add_claim_row(doc, &answers->advice[i].choices[c]);
     if (choices + lines == 0)
         lab_doc_text(doc, LAB_DOC_PLAIN, "No setting was measured to gain.");
-    lab_doc_end(doc);
-}
-
-/* --- what remains uncertain --- */
-
-/* Runs of a point that decide it: those that detect an effect as large as this one, or bound it
- * by NEGLIGIBLE, whatever is fewer; an interval shrinks with their square root. 0 = unknown. */
-static int runs_wanted(const struct lab_claim *claim) {
-    double half = (claim->high - claim->low) / 2, effect = fabs(claim->effect);
-    int planned = lab_claim_runs(claim);
-    planned = planned > claim->n && planned < LAB_CLAIM_RUNS_LEAST ? LAB_CLAIM_RUNS_LEAST : planned;
-    if (planned > claim->n || claim->n < 2 || !(half > 0))
-        return planned > claim->n ? planned : 0;
-    double factor = effect > 0 ? DETECTS * half / effect : INFINITY;
-    if (!claim->unit && !claim->difference && effect < NEGLIGIBLE)
-        factor = fmin(factor, half / (NEGLIGIBLE - effect));
-    double wanted = fmax(claim->n + 1, ceil(claim->n * factor * factor));
-    return wanted < 1e6 ? (int)wanted : 0;
-}
-
-/* "4 more runs of each of 2 points, about 40 s", or what else would decide it. */
-static const char *cost_of(const struct course_answer *answer, const struct lab_claim *claim,
-                           struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    int wanted = runs_wanted(claim), more = wanted - claim->n;
-    int points = claim->scope_count > 0 ? claim->scope_count : answer->point_count;
-    if (claim->reason)
-        return claim->reason;
-    if (claim->verdict == LAB_CLAIM_NOT_TESTED)
-        return "no run tests it";
-    if (wanted == 0)
-        return "more runs, number unknown";
-    if (wanted > LAB_CLAIM_RUNS_MOST)
-        return lab_arena_printf(arena, "over %d runs of each point: quiet the machine first",
-                                LAB_CLAIM_RUNS_MOST);
-    lab_str_printf(&text, "%d more run%s of %s%d point%s", more, more == 1 ? "" : "s",
-                   points == 1 ? "" : "each of ", points, points == 1 ? "" : "s");
-    if (!isnan(answer->run_s)) {
-        lab_str_add(&text, ", about ");
-        lab_str_add_duration(&text, answer->run_s * more * points, LAB_DURATION_ROUNDED);
-    }
-    return lab_arena_strdup(arena, text.text);
-}
-
-/* Where all of the interval is within what is asked for, no more is to be known. */
-static bool is_open(const struct lab_claim *claim) {
-    bool small = !claim->unit && !claim->difference && fabs(claim->low) <= NEGLIGIBLE &&
-                 fabs(claim->high) <= NEGLIGIBLE;
-    return (claim->verdict == LAB_CLAIM_INCONCLUSIVE && !small) ||
-           (claim->verdict == LAB_CLAIM_NOT_TESTED && !claim->unit);
-}
-
-/* A question's by name, or of the first one with that analysis if no other names it. What
- * nobody asked for isn't missed where it wasn't tested. */
-static bool is_of(const struct course_answers *answers, int index, const struct lab_claim *claim) {
-    const struct course_answer *answer = &answers->items[index];
-    if (is_asked(answer->question, claim))
-        return !answer->same || answer->question->kinds;
-    for (int i = 0; i < answers->count; i++)
-        if (answers->items[i].result == answer->result &&
-            is_asked(answers->items[i].question, claim))
-            return false;
-    return !answer->same && claim->verdict != LAB_CLAIM_NOT_TESTED;
-}
-
-/* Rows of one question; how many there would be. */
-static int add_open(const struct course_answers *answers, int index, int *shown,
-                    struct lab_doc *doc) {
-    const struct course_answer *answer = &answers->items[index];
-    struct lab_arena *arena = lab_doc_arena(doc);
-    const char *question = lab_arena_printf(arena, "%d. %s", index + 1, answer->question->name);
-    int open = 0, unasked = 0;
-    if (!answer->result) { /* its runs failed, or are still to come */
-        const char *const cells[] = {question, "all of it", "", "–", answer->failure};
-        for (int c = 0; c < 5; c++)
-            lab_doc_cell(doc, "%s", cells[c]);
-        (*shown)++;
-        return 1;
-    }
-    for (int c = 0; c < answer->result->claim_count; c++) {
-        const struct lab_claim *claim = &answer->result->claims[c];
-        if (!is_open(claim) || !is_of(answers, index, claim))
-            continue;
-        open++;
-        bool asked = is_asked(answer->question, claim) && answer->question->kinds;
-        if ((!asked && unasked++ >= OPEN_UNASKED) || *shown >= OPEN_MOST)
-            continue;
-        (*shown)++;
-        const char *subject = lab_claim_subject(claim, arena);
-        lab_doc_cell(doc, "%s", question);
-        lab_doc_cell(doc, "%s", *subject ? subject : "all of it");
-        lab_doc_cell(doc, "%s", quantity_text(claim, arena));
-        lab_doc_cell(doc, "%s",
-                     claim->verdict == LAB_CLAIM_NOT_TESTED ? "–" : effect_text(claim, arena));
-        lab_doc_cell(doc, "%s", cost_of(answer, claim, arena));
-    }
-    return open;
-}
-
-static bool any_open(const struct course_answers *answers) {
-    for (int i = 0; i < answers->count; i++) {
-        const struct lab_analysis_result *result = answers->items[i].result;
-        for (int c = 0; result && c < result->claim_count; c++)
-            if (is_open(&result->claims[c]) && is_of(answers, i, &result->claims[c]))
-                return true;
-        if (!result)
-            return true;
-    }
-    return false;
-}
-
-static void add_uncertain(const struct course_answers *answers, struct lab_doc *doc) {
-    static const struct lab_doc_column columns[] = {
-        {"question", "Question"}, {"subject", "Subject"}, {"quantity", "Quantity"},
-        {"effect", "Effect"},     {"cost", "To know it"},
-    };
-    int open = 0, shown = 0;
-    lab_doc_only(doc, PAGES | LAB_DOC_PROGRAMS);
-    lab_doc_begin(doc,
-                  (struct lab_doc_section){.title = "What remains uncertain", .id = "uncertain"});
-    if (any_open(answers))
-        lab_doc_rows(doc, "uncertain", NULL, columns, sizeof columns / sizeof *columns);
-    else
-        lab_doc_text(doc, LAB_DOC_PLAIN, "Every comparison has a verdict.");
-    for (int i = 0; i < answers->count && any_open(answers); i++)
-        open += add_open(answers, i, &shown, doc);
-    if (open > shown)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%d more.", open - shown);
     lab_doc_end(doc);
 }
 
@@ -557,7 +409,7 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
     add_practices(answers, doc);
     lab_doc_only(doc, PAGES | LAB_DOC_PROGRAMS);
     course_add_others(course, doc);
-    add_uncertain(answers, doc);
+    course_add_uncertain(course, answers, doc);
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Phases", .id = "phases"});
     course_add_phases(course, statuses, doc);
