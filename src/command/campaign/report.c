@@ -168,6 +168,31 @@ static const char *answer_words(const struct course_answer *answer, struct lab_a
                             claim->reason ? claim->reason : "no run shows it");
 }
 
+/* The first sentences, up to one with a value's conditions: "Bind GPU 0 to NUMA node 0. NUMA node
+ * 2: 12.3% lower throughput than NUMA node 0 (95% CI …)." */
+static const char *first_words(const char *words, struct lab_arena *arena) {
+    size_t length = 0;
+    do {
+        const char *end = strstr(words + length, ". ");
+        length = end ? (size_t)(end - words) + 1 : strlen(words);
+    } while (words[length] && !memchr(words, '(', length));
+    return lab_arena_strndup(arena, words, length);
+}
+
+/* All answers on the first screen of a page, each with the way to its evidence. */
+static void add_short_answers(const struct course *course, const struct course_answers *answers,
+                              struct lab_doc *doc) {
+    lab_doc_only(doc, PAGES);
+    for (int i = 0; i < answers->count && answers->count > 1; i++) {
+        enum lab_doc_tone tone;
+        const struct course_answer *answer = &answers->items[i];
+        const char *words = first_words(answer_words(answer, course->arena, &tone), course->arena);
+        lab_doc_marked(doc, LAB_DOC_ITEM, "[%d. %s](#%s) %s", i + 1,
+                       lab_doc_escape(answer->question->name, course->arena),
+                       answer->question->name, lab_doc_escape(words, course->arena));
+    }
+}
+
 static bool has_phase(const struct course_answer *answer, const char *name) {
     for (int t = 0; t < answer->table_count; t++)
         for (int r = 0; r < answer->tables[t].run_count; r++)
@@ -401,6 +426,7 @@ struct lab_doc *course_report(const struct course *course, const struct course_a
     if (course->machine_note)
         lab_doc_text(doc, LAB_DOC_WARNING, "%s%s.", course->machine_note,
                      left_out ? "; answers leave out what ran before" : "");
+    add_short_answers(course, answers, doc);
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = "questions"});
     for (int i = 0; i < answers->count; i++)
