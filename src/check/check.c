@@ -318,6 +318,24 @@ static int tally(const struct lab_check_result *result, enum lab_check_verdict v
     return count;
 }
 
+const char *check_unjudged(const struct lab_check_result *result, struct lab_arena *arena) {
+    int count = 0;
+    for (int i = 0; i < result->count; i++)
+        count += result->findings[i].verdict == LAB_CHECK_SKIPPED &&
+                 !isnan(result->findings[i].measured);
+    return count ? lab_arena_printf(arena, " (%d not judged)", count) : "";
+}
+
+/* "not checked: answers: nvmlInit: …", or why the first test was skipped where all were. */
+static void add_unchecked(const struct lab_check_result *result,
+                          const struct lab_check_finding *broken, struct lab_str *line) {
+    const struct lab_check_finding *found = broken ? broken : worst(result, LAB_CHECK_SKIPPED);
+    bool named = found && (!broken || tally(result, LAB_CHECK_PASS) > 0);
+    lab_str_printf(line, "not checked: %s%s%s%s",
+                   broken ? "" : "no test could run: ", named ? found->test->name : "",
+                   named ? ": " : "", found ? found->reason : "there is none");
+}
+
 const char *lab_check_fit(const char *text, int columns, struct lab_arena *arena) {
     char *copy = lab_arena_strdup(arena, text);
     if (lab_str_columns(copy) <= columns)
@@ -347,15 +365,12 @@ const char *lab_check_reason(const struct lab_check_result *result, enum lab_che
             lab_check_fit(line.text, LAB_CHECK_REASON_COLUMNS - (int)strlen(more), arena), more);
     }
     if (status == 2)
-        lab_str_printf(&line, "not checked: %s%s%s",
-                       found && tally(result, LAB_CHECK_PASS) ? found->test->name : "",
-                       found && tally(result, LAB_CHECK_PASS) ? ": " : "",
-                       found ? found->reason : "no test could run");
+        add_unchecked(result, found, &line);
     else
-        lab_str_printf(&line, "healthy: %d x %s%s, level %d, %d passed, %d skipped%s",
+        lab_str_printf(&line, "healthy: %d x %s%s, level %d, %d passed, %d skipped%s%s",
                        result->gpu_count, result->gpu_name, result->simulated ? " (simulated)" : "",
                        result->level, tally(result, LAB_CHECK_PASS),
-                       tally(result, LAB_CHECK_SKIPPED),
+                       tally(result, LAB_CHECK_SKIPPED), check_unjudged(result, arena),
                        failures ? ", failures below --fail-on" : "");
     return lab_check_fit(line.text, LAB_CHECK_REASON_COLUMNS, arena);
 }

@@ -63,6 +63,9 @@ void check_break(struct lab_check_finding *finding, const char *reason);
 /* An error as one of these: what isn't supported is skipped, anything else is broken. */
 void check_error(struct lab_check_finding *finding, const struct lab_err *err,
                  struct check_run *run);
+/* " (20 not judged)": of skipped tests, rates that were measured and compared with nothing;
+ * "" = none. */
+const char *check_unjudged(const struct lab_check_result *result, struct lab_arena *arena);
 
 const struct lab_gpu_health *check_gpu(const struct check_run *run, int gpu);
 const struct lab_expected *check_expected(const struct check_run *run, int gpu);

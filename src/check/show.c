@@ -252,11 +252,11 @@ static int tally(const struct lab_check_result *result, enum lab_check_verdict v
 
 /* What a reader wants to know first. */
 static void add_heading(struct lab_doc *doc, const struct lab_check_result *result, int status,
-                        const char *reason) {
+                        const char *reason, struct lab_arena *arena) {
     static const char unchecked[] = "not checked: ";
     int passed = tally(result, LAB_CHECK_PASS), failed = tally(result, LAB_CHECK_FAIL);
     int skipped = tally(result, LAB_CHECK_SKIPPED) + tally(result, LAB_CHECK_BROKEN);
-    const char *tests = passed == 1 ? "test" : "tests";
+    const char *tests = passed == 1 ? "test" : "tests", *unjudged = check_unjudged(result, arena);
     if (status == 2)
         lab_doc_text(doc, LAB_DOC_ANSWER, "Not checked: %s",
                      lab_str_starts(reason, unchecked) ? reason + strlen(unchecked) : reason);
@@ -265,11 +265,11 @@ static void add_heading(struct lab_doc *doc, const struct lab_check_result *resu
                      passed + failed, skipped);
     else if (failed)
         lab_doc_text(doc, LAB_DOC_ANSWER,
-                     "Healthy enough: %d %s passed, %d failed below --fail-on, %d skipped", passed,
-                     tests, failed, skipped);
+                     "Healthy enough: %d %s passed, %d failed below --fail-on, %d skipped%s",
+                     passed, tests, failed, skipped, unjudged);
     else
-        lab_doc_text(doc, LAB_DOC_ANSWER, "Healthy: %d %s passed, %d skipped", passed, tests,
-                     skipped);
+        lab_doc_text(doc, LAB_DOC_ANSWER, "Healthy: %d %s passed, %d skipped%s", passed, tests,
+                     skipped, unjudged);
     LAB_AUTO(str, gpus);
     if (result->gpu_count)
         lab_str_printf(&gpus, "%d × %s", result->gpu_count, result->gpu_name);
@@ -308,7 +308,7 @@ struct lab_doc *lab_check_doc(const struct lab_check_result *result, enum lab_ch
     int status = lab_check_status(result, least);
     lab_doc_set_simulated(doc, result->simulated);
     lab_doc_only(doc, LAB_DOC_PEOPLE);
-    add_heading(doc, result, status, reason);
+    add_heading(doc, result, status, reason, arena);
     lab_doc_only(doc, LAB_DOC_ALL);
     lab_doc_data(doc, "status", lab_value_int(arena, status));
     lab_doc_data(doc, "healthy", lab_value_bool(arena, status == 0));

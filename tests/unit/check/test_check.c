@@ -165,6 +165,14 @@ LAB_TEST(what_could_not_run_is_not_healthy) {
     assert_int_equal(result.findings[0].verdict, LAB_CHECK_SKIPPED);
     assert_contains(result.findings[0].reason, "no expected value");
     assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 2);
+    assert_contains(lab_check_reason(&result, LAB_CHECK_MONITOR, &arena),
+                    "not checked: no test could run: gemm: not judged: no expected value");
+    /* with facts that passed it is healthy as far as they go, and says how many rates weren't judged */
+    setup.only = (const char *const[]){"ecc", "gemm", "hbm", NULL};
+    lab_check_run(&setup, &arena, &result);
+    assert_int_equal(lab_check_status(&result, LAB_CHECK_MONITOR), 0);
+    assert_contains(lab_check_reason(&result, LAB_CHECK_MONITOR, &arena),
+                    "level 2, 1 passed, 2 skipped (2 not judged)");
 }
 
 LAB_TEST(findings_survive_another_process) {
