@@ -10,5 +10,5 @@ metrics=${GPULAB_METRICS:-/var/lib/node_exporter/textfile_collector/gpulab_check
 unset CUDA_VISIBLE_DEVICES
 
 reason=$("$gpulab" check --level 1 --quiet --fail-on reset "$@" 2>&1) && exit 0
-echo "gpulab check: $reason" >&2
+echo "gpulab check: ${reason#gpulab: }" >&2
 exit 1 # Slurm drains the host

@@ -14,5 +14,5 @@ status=$?
 case $status in
 0) exit 0 ;;
 1) echo "gpulab check: $reason" >&2 && exit 1 ;;
-*) echo "gpulab check (not checked): $reason" >&2 && exit 1 ;; # exit 0 to let such hosts take jobs
+*) echo "gpulab check: ${reason#gpulab: }" >&2 && exit 1 ;; # not checked; exit 0 to let such hosts take jobs
 esac

@@ -181,6 +181,12 @@ GPULAB=$work/fake-gpulab SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-p
 grep -q 'isolate: GPU 3: pcie_width' prolog.err || fail "prolog: $(cat prolog.err)"
 GPULAB=$work/fake-gpulab GPULAB_METRICS=none/x SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-epilog.sh" 2>epilog.err &&
     fail 'the epilog let a failed host pass'
+printf '#!/bin/sh\nexec %s "$@"\n' "$gpulab" >bare-gpulab && chmod +x bare-gpulab
+if [ ! -e /proc/driver/nvidia ]; then # what wasn't checked is said once
+    GPULAB=$work/bare-gpulab SLURM_JOB_GPUS=0 sh "$source_dir/examples/check/slurm-prolog.sh" 2>prolog.err &&
+        fail 'the prolog let a host pass that was not checked'
+    grep -q '^gpulab check: not checked: no GPU to check: ' prolog.err || fail "prolog: $(cat prolog.err)"
+fi
 for script in prolog epilog; do # a host without GPUs can't be checked, and isn't drained for that
     env -u CUDA_VISIBLE_DEVICES -u SLURM_JOB_GPUS "GPULAB=$work/fake-gpulab" GPULAB_METRICS=none/x \
         sh "$source_dir/examples/check/slurm-$script.sh" || fail "the $script drains hosts for jobs without GPUs"
