@@ -284,6 +284,7 @@ cycle|phases wait for each other: a after b after a
 nostudy|nostudy: phase a: there is no study 'quikc_test' \(did you mean 'quick_test'
 poor|the budget is too small for the first phase, a: .* expected, budget.disk has 1.00 KiB
 hasty campaign.budget.time=1ms|the budget is too small for the first phase, a: .* expected, budget.time has 1.00 ms
+hasty campaign.budgett.time=1s|unknown key 'budgett'; did you mean 'budget'
 hasty campaign.budget.tiem=1s|unknown key 'tiem'; did you mean 'time'
 undecidable|condition 'numa.penalty >': a number, such as 5%, expected
 numa_plam|there is no campaign 'numa_plam' \(did you mean 'numa_plan'

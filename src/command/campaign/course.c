@@ -41,13 +41,12 @@ static int compose(struct course *course, const char *name, const char *const *w
             continue;
         }
         const char *key = words[i] + marks + strlen(OWN_PREFIX);
-        /* keys that most files leave out are added; the reader knows which there are */
-        bool left_out =
-            marks == 0 && (lab_str_starts(key, "budget.") || lab_str_starts(key, "risks.") ||
-                           lab_str_starts(key, "side_by_side="));
-        const char *word = lab_arena_printf(arena, "%.*s%s", left_out ? 2 : (int)marks,
-                                            left_out ? "++" : words[i], key);
-        if (lab_override_parse(word, arena, &own[own_count], err) < 0)
+        /* as it was written, for what is wrong with it; then keys that the file leaves out are
+         * added: the reader knows which there are */
+        const char *written = lab_arena_printf(arena, "%.*s%s", (int)marks, words[i], key);
+        const char *word = marks ? written : lab_arena_printf(arena, "++%s", key);
+        if (lab_override_parse(written, arena, &own[own_count], err) < 0 ||
+            lab_override_parse(word, arena, &own[own_count], err) < 0)
             return -1;
         own[own_count++].text = words[i]; /* errors name what was written */
     }
