@@ -289,10 +289,9 @@ hasty campaign.budget.tiem=1s|unknown key 'tiem'; did you mean 'time'
 undecidable|condition 'numa.penalty >': a number, such as 5%, expected
 numa_plam|there is no campaign 'numa_plam' \(did you mean 'numa_plan'
 END
-set -- outputs/campaign/{poor,hasty}/*/*
-if [ $# != 2 ] || [ -e "$1" ] || [ -e "$2" ]; then
-    fail "a campaign that was refused left $*"
-fi
+for name in poor hasty; do
+    [ ! -e outputs/campaign/$name ] || fail "a campaign that was refused left $(find outputs/campaign/$name)"
+done
 echo 'phases: [{name: a, studies: ["-m"]}]' >conf/campaign/flag.yaml # as `gpulab run -m`: the default study
 run campaign run flag $sim --config-dir conf --quiet --dry-run
 expect_status 0

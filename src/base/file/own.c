@@ -140,6 +140,10 @@ int lab_own_remove(const char *path) {
     return remove(path);
 }
 
+int lab_own_remove_empty(const char *path) {
+    return rmdir(path);
+}
+
 int lab_own_remove_at(int folder, const char *name) {
     return unlinkat(folder, name, 0);
 }

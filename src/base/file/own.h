@@ -42,6 +42,8 @@ bool lab_own_is(int folder, uid_t uid);
 /* A file, a link or an empty folder; -1 with errno. The second: a file in an open folder. */
 int lab_own_remove(const char *path);
 int lab_own_remove_at(int folder, const char *name);
+/* A folder if it is empty, and no link to one; -1 with errno. */
+int lab_own_remove_empty(const char *path);
 /* With everything below it, as far as that is possible; links aren't followed. */
 void lab_own_remove_tree(const char *path);
 

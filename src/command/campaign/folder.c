@@ -368,8 +368,18 @@ int course_reopen(struct course *course, const char *folder, struct lab_err *err
 }
 
 void course_discard(struct course *course) {
-    if (!course->resumed)
-        lab_own_remove_tree(course->folder);
+    if (course->resumed)
+        return;
+    lab_own_remove_tree(course->folder);
+    char *above = lab_arena_strdup(course->arena, course->folder);
+    for (int level = 0; level < 2; level++) { /* date and name, unless others lie there */
+        char *slash = strrchr(above, '/');
+        if (!slash)
+            return;
+        *slash = '\0';
+        if (lab_own_remove_empty(above) < 0)
+            return;
+    }
 }
 
 void course_close(struct course *course) {
