@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,13 +108,16 @@ void lab_track_add_text(struct lab_str *out, const char *text) {
     lab_json_write(lab_value_string(&arena, copy), 0, out);
 }
 
-#define NAME_MOST 96
+#define NAME_MOST   96
+#define HASH_LENGTH 9
 
 const char *lab_track_safe_name(const char *name, bool wide, struct lab_arena *arena) {
     LAB_AUTO(str, safe);
-    size_t length = strlen(name);
-    for (size_t i = 0, step; i < length && safe.length < NAME_MOST - 4; i += step) {
+    size_t length = strlen(name), cut = 0;
+    for (size_t i = 0, step; i < length && safe.length <= NAME_MOST; i += step) {
         bool printable;
+        if (safe.length <= NAME_MOST - HASH_LENGTH)
+            cut = safe.length;
         step = lab_str_next(name + i, length - i, &printable);
         bool plain = step == 1 && (strchr("._-", name[i]) || (name[i] >= '0' && name[i] <= '9') ||
                                    ((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z'));
@@ -124,6 +128,9 @@ const char *lab_track_safe_name(const char *name, bool wide, struct lab_arena *a
     }
     while (safe.length && safe.text[safe.length - 1] == '-')
         safe.text[--safe.length] = '\0';
+    if (safe.length > NAME_MOST) /* two that differ behind it stay two */
+        return lab_arena_printf(arena, "%.*s-%08x", (int)cut, safe.text,
+                                (unsigned)lab_hash_text(LAB_HASH_START, name));
     if (strspn(safe.text, ".") == safe.length) /* "", "..": no name of a file */
         return "unnamed";
     return lab_arena_strdup(arena, safe.text);

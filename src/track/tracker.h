@@ -179,5 +179,5 @@ void lab_track_add_number(struct lab_str *out, double value, bool quoted);
 void lab_track_add_text(struct lab_str *out, const char *text);
 
 /* What may stand in a file's or project's name: letters, digits, '.', '_', '-'; else '-'. UTF-8
- * letters stay where `wide`. At most 96 bytes. */
+ * letters stay where `wide`. At most 96 bytes: a longer one ends with its hash. */
 const char *lab_track_safe_name(const char *name, bool wide, struct lab_arena *arena);

@@ -37,6 +37,17 @@ LAB_TEST(names_and_numbers_are_safe) {
         assert_string_equal(lab_track_safe_name(names[i][0], true, &test_arena), names[i][2]);
     }
     LAB_AUTO(str, out);
+    char longer[2][121] = {0};
+    const char *safe[2];
+    for (int i = 0; i < 2; i++) { /* those that differ behind the longest name stay two */
+        memset(longer[i], 'n', 120);
+        longer[i][119] = (char)('a' + i);
+        safe[i] = lab_track_safe_name(longer[i], false, &test_arena);
+        assert_int_equal(strlen(safe[i]), 96);
+    }
+    assert_string_not_equal(safe[0], safe[1]);
+    longer[0][96] = '\0';
+    assert_string_equal(lab_track_safe_name(longer[0], false, &test_arena), longer[0]);
     static const double values[] = {1, -3, 0.1, 1e300, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         lab_track_add_number(&out, values[i], i == 4);
