@@ -88,12 +88,21 @@ static void add_map(struct lab_str *out, const struct lab_value *map) {
     }
 }
 
+/* Names of its own columns, which would hide a metric: its client renames them the same way. */
+static const char *free_key(const char *key, struct lab_arena *arena) {
+    static const char *const reserved[] = {"project", "run",     "timestamp", "step",
+                                           "time",    "metrics", NULL};
+    bool taken = lab_str_starts(key, "__") || lab_str_find(key, reserved) >= 0;
+    return taken ? lab_arena_printf(arena, "__%s", key) : key;
+}
+
 static void add_metrics(const struct lab_track_run *run, const struct lab_track_row *row,
                         struct lab_str *out) {
+    LAB_AUTO(arena, arena);
     open_line(out, run, "metric", row->number, row->wall_ns);
     lab_str_printf(out, ",\"step\":%lld,\"metrics\":{", (long long)row->whole_step);
     for (int i = 0; i < row->count; i++)
-        add_pair(out, i == 0, row->values[i].key, row->values[i].value);
+        add_pair(out, i == 0, free_key(row->values[i].key, &arena), row->values[i].value);
     lab_str_add(out, "}}\n");
 }
 

@@ -250,6 +250,7 @@ def wandb():
 def trackio():
     from trackio import fragments
     from trackio.sqlite_storage import SQLiteStorage as storage
+    from trackio.utils import RESERVED_KEYS
     fragments.import_inbox_dir()
     names = {run: project for project in storage.get_projects() for run in storage.get_runs(project)}
     for run in stored:
@@ -257,7 +258,8 @@ def trackio():
         expect(shown in names, f"trackio: no {shown} in {sorted(names)}")
         rows = storage.get_logs(names[shown], shown)
         for name in stored[run]:
-            compare("trackio", run, name, [(r["step"], r[name]) for r in rows if name in r])
+            key = f"__{name}" if name in RESERVED_KEYS else name
+            compare("trackio", run, name, [(r["step"], r[key]) for r in rows if key in r])
         expect(same(rows[-1]["result/rate"], results[run]["rate"]), f"trackio {run}: rate")
         expect(storage.get_run_config(names[shown], shown)["workload"] == results[run]["workload"], f"trackio {run}: config")
         if gpus:
