@@ -215,10 +215,14 @@ const char *lab_track_name(const struct lab_track_run *run, const char *name,
     return *run->prefix ? lab_arena_printf(arena, "%s%s", run->prefix, name) : name;
 }
 
+const char *lab_track_result_name(const struct lab_track_run *run, const char *key,
+                                  struct lab_arena *arena) {
+    return lab_track_label(run, lab_arena_printf(arena, "result/%s", key), arena);
+}
+
 static void add_result(struct values *values, const struct lab_track_run *run, const char *key,
                        double value) {
-    const char *name = lab_arena_printf(values->arena, "result/%s", key);
-    add_value(values, value, lab_track_label(run, name, values->arena));
+    add_value(values, value, lab_track_result_name(run, key, values->arena));
 }
 
 void lab_track_end_row(const struct lab_track_run *run, const struct lab_track_end *end,

@@ -157,6 +157,10 @@ const char *lab_track_name(const struct lab_track_run *run, const char *name,
 const char *lab_track_label(const struct lab_track_run *run, const char *name,
                             struct lab_arena *arena);
 
+/* Of a value of a run's end: "result/rate", so that a program's own "rate" stays; in the arena. */
+const char *lab_track_result_name(const struct lab_track_run *run, const char *key,
+                                  struct lab_arena *arena);
+
 /* Numbers of a run's end as a row: result/rate, …, result/exit_code. Its number is behind all. */
 void lab_track_end_row(const struct lab_track_run *run, const struct lab_track_end *end,
                        struct lab_arena *arena, struct lab_track_row *ret_row);

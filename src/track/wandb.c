@@ -263,22 +263,26 @@ static void wandb_last(const struct lab_track_run *run, const struct lab_track_r
     add_record(out, &record);
 }
 
+static void add_summary(const struct lab_track_run *run, const struct lab_track_end *end,
+                        struct lab_str *record) {
+    LAB_AUTO(arena, arena);
+    size_t summary = lab_proto_open(record, RECORD_SUMMARY);
+    for (int i = 0; i < end->summary->count; i++) {
+        const char *key = lab_track_result_name(run, end->summary->keys[i], &arena);
+        if (end->summary->items[i]->type != LAB_VALUE_NULL)
+            add_value(record, UPDATE, key, end->summary->items[i]);
+    }
+    struct lab_value *verdict = lab_value_string(&arena, end->text);
+    add_value(record, UPDATE, lab_track_label(run, "verdict", &arena), verdict);
+    lab_proto_close(record, summary);
+}
+
 static void wandb_end(const struct lab_track_run *run, const struct lab_track_end *end,
                       struct lab_track_out *out) {
     static const int last[] = {RECORD_FINAL, RECORD_FOOTER};
     LAB_AUTO(str, record);
     int64_t runtime_s = (end->wall_ns - run->start_wall_ns) / LAB_NS_PER_S;
-    size_t summary = lab_proto_open(&record, RECORD_SUMMARY);
-    for (int i = 0; i < end->summary->count; i++)
-        if (end->summary->items[i]->type != LAB_VALUE_NULL)
-            add_value(&record, UPDATE, end->summary->keys[i], end->summary->items[i]);
-    size_t item = lab_proto_open(&record, UPDATE);
-    lab_proto_text(&record, ITEM_KEY, "verdict");
-    size_t json = lab_proto_open(&record, ITEM_VALUE);
-    lab_track_add_text(&record, end->text);
-    lab_proto_close(&record, json);
-    lab_proto_close(&record, item);
-    lab_proto_close(&record, summary);
+    add_summary(run, end, &record);
     add_record(out, &record);
     lab_str_clear(&record);
     size_t ended = lab_proto_open(&record, RECORD_EXIT);

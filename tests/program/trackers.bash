@@ -51,7 +51,7 @@ mounted() {
 # what a program reports, in 8 runs; the second reports values that are no numbers, and names of theirs
 cat >train.sh <<'PROGRAM'
 for i in $(seq 60); do echo "{\"step\": $((10 * i)), \"loss\": $(((97 * i + $1) % 61)).$1, \"acc\": 0.$i}"; done
-[ "$1" != 2 ] || printf '{"step": 700, "loss": NaN, "acc": Infinity, "timestamp": 3}\n{"step": 710, "loss": -Infinity}\n'
+[ "$1" != 2 ] || printf '{"step": 700, "loss": NaN, "acc": Infinity, "timestamp": 3, "rate": 5}\n{"step": 710, "loss": -Infinity}\n'
 PROGRAM
 # shellcheck disable=SC2034 # the tests use it
 study=(test_matrix device=cpu:0 '~experiment.matrix.optimizer' 'experiment.command="bash train.sh {seed}"'

@@ -228,7 +228,7 @@ def wandb():
     summary_of = lambda records: dict(item for r in records if r["type"] == "summary" for item in r["summary"]["update"].items())
     whole = summary_of(found.pop("study"))
     for key, value in means().items():
-        expect(same(whole[key], value), f"wandb: {key} is {whole[key]}, not {value}")
+        expect(same(whole[f"result/{key}"], value), f"wandb: {key} is {whole[f'result/{key}']}, not {value}")
     expect(found.keys() == stored.keys(), f"wandb: {len(found)} runs instead of {len(stored)}")
     for run, records in found.items():
         rows = [r["history"]["item"] for r in records if r["type"] == "history"]
@@ -239,7 +239,7 @@ def wandb():
         summary = summary_of(records)
         for name, values in stored[run].items():
             expect(name in summary and same(number(summary[name]), values[-1][1]), f"wandb {run} {name}: not in the summary")
-        expect(same(summary["rate"], results[run]["rate"]), f"wandb {run}: rate")
+        expect(same(summary["result/rate"], results[run]["rate"]), f"wandb {run}: rate")
         expect(next(r for r in records if r["type"] == "exit")["exit"]["exit_code"] == 0, f"wandb {run}: exit")
         stats = [r["stats"]["item"] for r in records if r["type"] == "stats"]
         if gpus:
