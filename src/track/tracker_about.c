@@ -74,7 +74,8 @@ static struct lab_value *config_of(const struct lab_study_file *file, const stru
     flatten(config, "devices", devices, 0, arena);
     if (run->rank_count)
         lab_value_set_int(arena, config, "numa_node", run->ranks[0].numa_node);
-    lab_value_set_int(arena, config, "gpus", run->rank_count);
+    if (run->rank_count && !lab_str_starts(run->ranks[0].device, "cpu"))
+        lab_value_set_int(arena, config, "gpus", run->rank_count);
     flatten(config, "", asked.options, 0, arena);
     lab_value_set_string(arena, config, "gpulab", file->study.version);
     return config;
