@@ -139,6 +139,7 @@ static void add_text(struct lab_str *out, int64_t wall_ns, const char *tag, cons
 /* A PNG begins with eight bytes, and a header with its width and height, the highest byte first. */
 static void add_picture(struct lab_str *out, int64_t wall_ns, const char *path) {
     LAB_AUTO(arena, arena);
+    LAB_AUTO(str, tag);
     const char *name = strrchr(path, '/');
     int64_t size[2] = {0, 0};
     char *bytes;
@@ -152,7 +153,8 @@ static void add_picture(struct lab_str *out, int64_t wall_ns, const char *path) 
     size_t event = open_event(out, wall_ns, 0), summary = lab_proto_open(out, EVENT_SUMMARY);
     size_t value = lab_proto_open(out, SUMMARY_VALUE);
     name = name ? name + 1 : path;
-    lab_proto_bytes(out, VALUE_TAG, name, strlen(name) - strlen(".png"));
+    lab_str_printf(&tag, "report/%.*s", (int)(strlen(name) - strlen(".png")), name);
+    lab_proto_text(out, VALUE_TAG, tag.text);
     size_t image = lab_proto_open(out, VALUE_IMAGE);
     lab_proto_int(out, IMAGE_HEIGHT, size[1]);
     lab_proto_int(out, IMAGE_WIDTH, size[0]);

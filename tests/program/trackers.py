@@ -209,7 +209,7 @@ def tensorboard():
     for key, value in means().items():
         expect(same(whole.Scalars(f"result/{key}")[0].value, value, 1e-6), f"tensorboard: {key}")
     for path in glob.glob(f"{folder}/report/*.png"):
-        image = whole.Images(os.path.basename(path)[:-4])[0]
+        image = whole.Images(f"report/{os.path.basename(path)[:-4]}")[0]
         expect(image.encoded_image_string == open(path, "rb").read() and image.width > image.height > 99, path)
 
 
