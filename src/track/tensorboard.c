@@ -176,26 +176,42 @@ static const char *tensorboard_place(const struct lab_track_run *run, struct lab
                             run->file);
 }
 
+/* A trial of the table is a point: it has the mean of the repeats, so their numbers aren't part. */
+static bool is_of_trial(const char *key, const struct lab_value *value) {
+    return value->type != LAB_VALUE_NULL && !lab_str_equal(key, "repeat");
+}
+
 static void tensorboard_begin(const struct lab_track_run *run, struct lab_track_out *out) {
     size_t event = open_event(&out->bytes, run->start_wall_ns, 0);
     lab_proto_text(&out->bytes, EVENT_FILE_VERSION, "brain.Event:2");
     close_event(&out->bytes, event);
+    if (run->whole)
+        return;
     LAB_AUTO(str, content);
     lab_proto_int(&content, HPARAMS_VERSION, 0);
     size_t start = lab_proto_open(&content, HPARAMS_START);
     for (int i = 0; i < run->config->count; i++)
-        if (run->config->items[i]->type != LAB_VALUE_NULL)
+        if (is_of_trial(run->config->keys[i], run->config->items[i]))
             add_setting(&content, run->config->keys[i], run->config->items[i]);
-    lab_proto_text(&content, START_GROUP, run->point); /* the table has their mean */
+    lab_proto_text(&content, START_GROUP, run->point);
     lab_proto_double(&content, START_TIME, (double)run->start_wall_ns / (double)LAB_NS_PER_S);
     lab_proto_close(&content, start);
     add_hparams(&out->bytes, run->start_wall_ns, "_hparams_/session_start_info", &content);
 }
 
+static void add_status(const struct lab_track_end *end, struct lab_str *out) {
+    LAB_AUTO(str, content);
+    lab_proto_int(&content, HPARAMS_VERSION, 0);
+    size_t info = lab_proto_open(&content, HPARAMS_END);
+    lab_proto_int(&content, END_STATUS, end->exit_code == 0 ? STATUS_SUCCESS : STATUS_FAILURE);
+    lab_proto_double(&content, END_TIME, (double)end->wall_ns / (double)LAB_NS_PER_S);
+    lab_proto_close(&content, info);
+    add_hparams(out, end->wall_ns, "_hparams_/session_end_info", &content);
+}
+
 static void tensorboard_end(const struct lab_track_run *run, const struct lab_track_end *end,
                             struct lab_track_out *out) {
     LAB_AUTO(arena, arena);
-    LAB_AUTO(str, content);
     struct lab_track_row row;
     lab_track_end_row(run, end, &arena, &row);
     tensorboard_row(run, &row, out);
@@ -203,12 +219,8 @@ static void tensorboard_end(const struct lab_track_run *run, const struct lab_tr
         add_text(&out->bytes, end->wall_ns, "verdict", end->text);
     for (int i = 0; end->files && end->files[i]; i++)
         add_picture(&out->bytes, end->wall_ns, end->files[i]);
-    lab_proto_int(&content, HPARAMS_VERSION, 0);
-    size_t info = lab_proto_open(&content, HPARAMS_END);
-    lab_proto_int(&content, END_STATUS, end->exit_code == 0 ? STATUS_SUCCESS : STATUS_FAILURE);
-    lab_proto_double(&content, END_TIME, (double)end->wall_ns / (double)LAB_NS_PER_S);
-    lab_proto_close(&content, info);
-    add_hparams(&out->bytes, end->wall_ns, "_hparams_/session_end_info", &content);
+    if (!run->whole)
+        add_status(end, &out->bytes);
 }
 
 const struct lab_tracker lab_tracker_tensorboard = {

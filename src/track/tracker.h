@@ -39,6 +39,7 @@ struct lab_track_run {
     int attempt;  /* from 1; what an earlier one reported is gone from the study */
     bool retried; /* there was an earlier one */
     int revision; /* from 0: its values were others when it was sent before */
+    bool whole;   /* the study's summary, which ran nothing */
 };
 
 /* Values that belong to one step of the run. */

@@ -127,6 +127,12 @@ static int deliver_study(struct track_sender *sender, struct lab_study_file *fil
     struct lab_track_run about =
         track_about_run(file, &whole, sender->sent->project, sender->host, &arena);
     const char *folder = about.folder;
+    struct lab_value *config = lab_value_map(&arena); /* a repeat or a device it has none */
+    lab_value_set_string(&arena, config, "study", file->study.option);
+    lab_value_set_string(&arena, config, "point", about.point);
+    lab_value_set_string(&arena, config, "gpulab", file->study.version);
+    about.config = config;
+    about.whole = true;
     track_about_override(&about, sender->request, &arena);
     about.tags = add_claims(file, summary, &text, &arena);
     about.retried = false;

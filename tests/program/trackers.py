@@ -199,6 +199,7 @@ def tensorboard():
         start = plugin_data_pb2.HParamsPluginData.FromString(plugin["_hparams_/session_start_info"])
         end = plugin_data_pb2.HParamsPluginData.FromString(plugin["_hparams_/session_end_info"])
         expect(start.session_start_info.hparams["workload"].string_value == results[run]["workload"], f"{run}: hparams")
+        expect("repeat" not in start.session_start_info.hparams, f"{run}: a trial has several repeats")
         expect(end.session_end_info.status == 1, f"{run}: status")
         expect(run in (start.session_start_info.group_name, start.session_start_info.group_name + f"_r{results[run]['repeat']}"),
                f"{run}: group {start.session_start_info.group_name}")
@@ -206,6 +207,10 @@ def tensorboard():
             expect("gpu_0_power" in events.Tags()["scalars"], f"{run}: no power")
             expect("gpu_1_power" not in events.Tags()["scalars"], f"{run}: a GPU that isn't its own")
     whole = read_events(f"{where}/tensorboard/study")
+    try:
+        expect(not whole.PluginTagToContent("hparams"), "tensorboard: the study is a trial of the table")
+    except KeyError:
+        pass  # as it should be
     for key, value in means().items():
         expect(same(whole.Scalars(f"result/{key}")[0].value, value, 1e-6), f"tensorboard: {key}")
     for path in glob.glob(f"{folder}/report/*.png"):
