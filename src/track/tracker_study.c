@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANALYSES_NS (20 * LAB_NS_PER_S) /* what isn't done by then is left out */
+#define ANALYSES_NS  (20 * LAB_NS_PER_S) /* what isn't done by then is left out */
+#define METRICS_MOST 50                  /* of a point, whose mean is given */
 
-/* Runs of one point whose rate may be used; they are marked as taken. */
-static int take_point(const struct lab_study_file *file, int first, bool *taken, double *rates,
-                      struct lab_arena *arena) {
+/* Runs of one point that may be used; they are marked as taken. */
+static int take_point(const struct lab_study_file *file, int first, bool *taken,
+                      const struct lab_run **runs, struct lab_arena *arena) {
     const char *point = lab_study_file_point(&file->runs[first], arena);
     int count = 0;
     for (int i = first; i < file->run_count; i++) {
@@ -28,35 +29,99 @@ static int take_point(const struct lab_study_file *file, int first, bool *taken,
         if (taken[i] || strcmp(lab_study_file_point(run, arena), point) != 0)
             continue;
         taken[i] = true;
-        if (run->state == LAB_RUN_DONE && run->valid && !isnan(run->rate))
-            rates[count++] = run->rate;
+        if (run->state == LAB_RUN_DONE && run->valid)
+            runs[count++] = run;
     }
     return count;
 }
 
-static void add_points(const struct lab_study_file *file, struct lab_value *summary,
-                       struct lab_str *text, struct lab_arena *arena) {
+/* What is made of a study's points: values by name, and a table. */
+struct summary {
+    struct lab_study_file *file;
+    const struct lab_track_run *about;
+    struct lab_value *map;
+    struct lab_str *text;
+    struct lab_arena *arena;
+};
+
+/* Of each value a run has one; what isn't finite doesn't count. */
+static void add_spread(const struct summary *summary, const char *point, const char *name,
+                       const char *unit, const double *values, int run_count) {
+    struct lab_arena *arena = summary->arena;
+    const char *key = lab_arena_printf(arena, "%s.%s", point, name), *spread = "";
+    double *finite = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *finite);
+    size_t count = 0;
+    for (int i = 0; i < run_count; i++)
+        if (isfinite(values[i]))
+            finite[count++] = values[i];
+    if (count == 0)
+        return;
+    double mean = lab_stats_mean(finite, count), deviation = lab_stats_stddev(finite, count);
+    lab_value_set_float(arena, summary->map, lab_arena_printf(arena, "%s_mean", key), mean);
+    if (count > 1) {
+        lab_value_set_float(arena, summary->map, lab_arena_printf(arena, "%s_sd", key), deviation);
+        spread = lab_arena_printf(arena, "%.3g", deviation);
+    }
+    lab_value_set_int(arena, summary->map, lab_arena_printf(arena, "%s_runs", key), (int)count);
+    lab_str_printf(summary->text, "| %s | %s | %s | %.6g | %s | %d |\n", point, name, unit, mean,
+                   spread, (int)count);
+}
+
+/* The last value of a run, of all ranks that reported it the mean; NaN = it has none. */
+static double find_last(const struct lab_study_metric *metrics, int count, const char *name) {
+    double sum = 0;
+    int ranks = 0;
+    for (int i = 0; i < count; i++)
+        if (strcmp(metrics[i].name, name) == 0) {
+            sum += metrics[i].value;
+            ranks++;
+        }
+    return ranks ? sum / ranks : (double)NAN;
+}
+
+/* Read with curves, as the analyses do next: of runs that are done they are kept. */
+static void add_metrics(const struct summary *summary, const char *point,
+                        const struct lab_run *const *runs, int run_count) {
+    struct lab_arena *arena = summary->arena;
+    struct lab_study_metric **all = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *all);
+    int *counts = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *counts);
+    double *values = lab_arena_alloc(arena, (size_t)run_count + 1, sizeof *values);
+    const char *names[METRICS_MOST + 1] = {0};
+    int name_count = 0;
+    for (int r = 0; r < run_count; r++) {
+        if (lab_study_file_metrics(summary->file, runs[r], true, &all[r], &counts[r], NULL) < 0)
+            counts[r] = 0;
+        for (int i = 0; i < counts[r] && name_count < METRICS_MOST; i++)
+            if (lab_str_find(all[r][i].name, names) < 0)
+                names[name_count++] = all[r][i].name;
+    }
+    for (int n = 0; n < name_count; n++) {
+        for (int r = 0; r < run_count; r++)
+            values[r] = find_last(all[r], counts[r], names[n]);
+        const char *name = lab_track_name(summary->about, names[n], arena);
+        add_spread(summary, point, lab_str_equal(name, "rate") ? "reported_rate" : name, "", values,
+                   run_count);
+    }
+}
+
+static void add_points(const struct summary *summary) {
+    const struct lab_study_file *file = summary->file;
     size_t room = (size_t)file->run_count + 1;
-    bool *taken = lab_arena_alloc(arena, room, sizeof *taken);
-    double *rates = lab_arena_alloc(arena, room, sizeof *rates);
-    lab_str_add(text,
-                "| point | unit | mean | standard deviation | runs |\n|---|---|--:|--:|--:|\n");
+    bool *taken = lab_arena_alloc(summary->arena, room, sizeof *taken);
+    const struct lab_run **runs = lab_arena_alloc(summary->arena, room, sizeof *runs);
+    double *rates = lab_arena_alloc(summary->arena, room, sizeof *rates);
+    lab_str_add(summary->text, "| point | value | unit | mean | standard deviation | runs |\n"
+                               "|---|---|---|--:|--:|--:|\n");
     for (int i = 0; i < file->run_count; i++) {
         if (taken[i])
             continue;
-        const char *point = lab_study_file_point(&file->runs[i], arena);
-        int count = take_point(file, i, taken, rates, arena);
-        if (count == 0)
-            continue;
-        double mean = lab_stats_mean(rates, (size_t)count);
-        double deviation = lab_stats_stddev(rates, (size_t)count);
-        lab_value_set_float(arena, summary, lab_arena_printf(arena, "%s.rate_mean", point), mean);
+        const char *point = lab_study_file_point(&file->runs[i], summary->arena);
+        int count = take_point(file, i, taken, runs, summary->arena);
+        for (int r = 0; r < count; r++)
+            rates[r] = runs[r]->rate;
+        add_spread(summary, point, "rate", file->runs[i].rate_unit, rates, count);
         if (count > 1)
-            lab_value_set_float(arena, summary, lab_arena_printf(arena, "%s.rate_sd", point),
-                                deviation);
-        lab_value_set_int(arena, summary, lab_arena_printf(arena, "%s.rate_runs", point), count);
-        lab_str_printf(text, "| %s | %s | %.6g | %s | %d |\n", point, file->runs[i].rate_unit, mean,
-                       count > 1 ? lab_arena_printf(arena, "%.3g", deviation) : "", count);
+            add_metrics(summary, point, runs, count);
     }
 }
 
@@ -123,7 +188,6 @@ static int deliver_study(struct track_sender *sender, struct lab_study_file *fil
         int64_t ended_ns = run->start_wall_ns + (run->end_ns - run->start_ns);
         end.wall_ns = ended_ns > end.wall_ns ? ended_ns : end.wall_ns;
     }
-    add_points(file, summary, &text, &arena);
     struct lab_track_run about =
         track_about_run(file, &whole, sender->sent->project, sender->host, &arena);
     const char *folder = about.folder;
@@ -134,6 +198,7 @@ static int deliver_study(struct track_sender *sender, struct lab_study_file *fil
     about.config = config;
     about.whole = true;
     track_about_override(&about, sender->request, &arena);
+    add_points(&(struct summary){file, &about, summary, &text, &arena});
     about.tags = add_claims(file, summary, &text, &arena);
     about.retried = false;
     about.revision = (int)at.revision;
