@@ -15,6 +15,7 @@
 #include "track/tracker_send.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -154,8 +155,25 @@ static int find_pairs(const struct lab_command_call *call, struct pair **ret_pai
 
 /* --- sending --- */
 
+struct progress {
+    const struct lab_console *console;
+    const char *tracker;
+    int pair, count; /* from 1, of how many */
+};
+
+static void show_progress(void *state, int run, int count) {
+    const struct progress *at = state;
+    char text[128];
+    if (!lab_console_draws(at->console))
+        return;
+    snprintf(text, sizeof text, "%d of %d: %s, run %d of %d", at->pair, at->count, at->tracker, run,
+             count);
+    lab_console_status_line(text);
+}
+
 /* A problem is said once, until it is another. */
-static void look(const struct lab_command_call *call, struct pair *pair) {
+static void look(const struct lab_command_call *call, struct pair *pair,
+                 const struct progress *progress) {
     const struct sync_config *config = call->config;
     struct lab_track_request request = {.project = config->project,
                                         .run_name = config->run_name,
@@ -165,7 +183,9 @@ static void look(const struct lab_command_call *call, struct pair *pair) {
                                         .all_gpus = lab_str_equal(config->gpus, "all"),
                                         .max_points = config->max_points,
                                         .look = config->dry_run,
-                                        .budget_ns = config->watch ? BUDGET_NS : 0};
+                                        .budget_ns = config->watch ? BUDGET_NS : 0,
+                                        .progress = show_progress,
+                                        .state = (void *)progress};
     struct lab_err problem = LAB_ERR_INIT;
     lab_track_request_complete(&request);
     if (lab_track_send(pair->folder, pair->tracker, &request, call->arena, &pair->sent, &problem) <
@@ -220,12 +240,10 @@ static void send(const struct lab_command_call *call, struct pair *pairs, int co
         for (int i = 0; i < count && !lab_stop_level(); i++) {
             bool ended = pairs[i].sent.project && !pairs[i].sent.running && !pairs[i].sent.busy &&
                          !*pairs[i].problem;
+            struct progress progress = {call->console, pairs[i].tracker->name, i + 1, count};
             if (!ended)
-                look(call, &pairs[i]);
+                look(call, &pairs[i], &progress);
             more |= pairs[i].sent.running || pairs[i].sent.busy;
-            if (lab_console_draws(call->console))
-                lab_console_status_line(lab_arena_printf(call->arena, "%d of %d: %s", i + 1, count,
-                                                         pairs[i].tracker->name));
         }
         more = more && config->watch && !config->dry_run && !lab_stop_level();
         if (more)

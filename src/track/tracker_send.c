@@ -240,6 +240,8 @@ static int send_runs(struct track_sender *sender, struct lab_study_file *file,
         struct lab_track_run about =
             track_about_run(file, run, sender->sent->project, sender->host, &arena);
         track_about_override(&about, sender->request, &arena);
+        if (sender->request->progress)
+            sender->request->progress(sender->request->state, i + 1, file->run_count);
         result = track_send_run(sender, run, &about, err);
     }
     return result < 0 ? -1 : track_send_whole(sender, file, err);

@@ -19,6 +19,9 @@ struct lab_track_request {
     bool look;          /* sends nothing, counts alone */
     int64_t budget_ns;  /* CPU time after which it leaves the rest for later while a study runs;
                          * 0 = it leaves nothing */
+    /* Before each run that is sent: its number from 1, of how many; NULL = nobody wants to know. */
+    void (*progress)(void *state, int run, int count);
+    void *state;
 };
 
 #define LAB_TRACK_POINTS  50000
