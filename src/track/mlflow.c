@@ -167,6 +167,10 @@ static const struct lab_track_key system_keys[] = {
     {"gpu_%d_temperature_celsius", LAB_METRIC_TEMPERATURE, 1},
     {"gpu_%d_sm_clock_megahertz", LAB_METRIC_SM_CLOCK, 1},
     {"gpu_%d_energy_joules", LAB_METRIC_ENERGY, 1},
+    {"gpu_%d_memory_usage_percentage", LAB_METRIC_MEMORY_USED, 100, .share = true,
+     .whole = LAB_METRIC_MEMORY_TOTAL},
+    {"gpu_%d_power_usage_percentage", LAB_METRIC_POWER, 100, .share = true,
+     .whole = LAB_METRIC_POWER_LIMIT},
     {"cpu_utilization_percentage", LAB_METRIC_CPU_UTILIZATION, 1, true},
     {NULL},
 };

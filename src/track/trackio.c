@@ -153,6 +153,9 @@ static const struct lab_track_key system_keys[] = {
     {"gpu/%d/fan_speed", LAB_METRIC_FAN, 1},
     {"gpu/%d/performance_state", LAB_METRIC_PERFORMANCE_STATE, 1},
     {"gpu/%d/energy_consumed", LAB_METRIC_ENERGY, 1},
+    {"gpu/%d/memory_usage", LAB_METRIC_MEMORY_USED, 1, .share = true,
+     .whole = LAB_METRIC_MEMORY_TOTAL},
+    {"gpu/%d/power_percent", LAB_METRIC_POWER, 100, .share = true, .whole = LAB_METRIC_POWER_LIMIT},
     {"cpu/utilization", LAB_METRIC_CPU_UTILIZATION, 1, true},
     {NULL},
 };

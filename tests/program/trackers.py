@@ -275,7 +275,7 @@ def trackio():
         expect(same(rows[-1]["result/rate"], results[run]["rate"]), f"trackio {run}: rate")
         expect(storage.get_run_config(names[shown], shown)["workload"] == results[run]["workload"], f"trackio {run}: config")
         if gpus:
-            expect(any("gpu/0/power" in r for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
+            expect(any({"gpu/0/power", "gpu/0/power_percent", "gpu/0/memory_usage"} <= r.keys() for r in storage.get_system_logs(names[run], run)), f"trackio {run}: GPUs")
     project = names[shown]
     wholes, studies = storage.get_runs(project).count("study"), len(glob.glob(f"{folder}/../../*/*/study.db"))
     expect(wholes <= studies, f"trackio: {wholes} summaries of {studies} studies")
@@ -305,7 +305,8 @@ def mlflow(project, before="", prefix="", loss="loss"):
         expect(run.info.status == "FINISHED" and run.info.end_time >= run.info.start_time, f"mlflow {name}: end")
         expect(run.data.tags["mlflow.note.content"] and run.data.tags["group"], f"mlflow {name}: tags")
         if gpus:
-            expect("system/gpu_0_power_usage_watts" in run.data.metrics and "gpu_0_energy" in run.data.metrics
+            expect({f"system/gpu_0_{key}" for key in ("power_usage_watts", "power_usage_percentage", "memory_usage_percentage")}
+                   <= run.data.metrics.keys() and "gpu_0_energy" in run.data.metrics
                    and "gpu_1_power" not in run.data.metrics, f"mlflow {name}: {sorted(run.data.metrics)}")
     if gpus:
         path = client.download_artifacts(whole.info.run_id, "index.html", os.environ["HOME"])
