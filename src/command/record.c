@@ -262,7 +262,10 @@ static struct lab_track_follower start_follower(const struct lab_record_request 
 }
 
 static void end_follower(const struct lab_command_call *call, struct lab_track_follower *follower) {
+    if (lab_console_draws(call->console))
+        lab_console_status_line("sending what is left to trackers: 10 s at most");
     const char *problem = lab_track_follow_end(follower, call->arena);
+    lab_console_status_line(NULL);
     if (problem)
         lab_console_note("%s", problem);
 }

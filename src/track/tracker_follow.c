@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "base/tty/fork.h"
+#include "base/tty/stop.h"
 #include "track/tracker_send.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 #define LOG_MOST (1 << 20)
 #define WAIT_NS  (10 * LAB_NS_PER_S)
+#define LOOK_MS  100 /* for a Ctrl-C */
 
 static const char *log_path(const char *path, struct lab_arena *arena) {
     return lab_arena_printf(arena, "%s/track/sync.log", lab_track_home(path, arena));
@@ -81,17 +83,15 @@ int lab_track_follow(const char *folder, const char *trackers,
     return failure ? lab_err_set_errno(err, LAB_ERR_SYSTEM, failure, "sending to %s", trackers) : 0;
 }
 
-/* Whether it has ended by then. */
-static bool wait_for(struct lab_track_process *process, int64_t until_ns) {
+/* Whether it has ended by then, or until the user asks to stop once more. */
+static bool wait_for(struct lab_track_process *process, int64_t until_ns, int stop_level) {
     const struct lab_clock *clock = lab_clock_system();
     struct pollfd watched = {.fd = process->end};
-    bool ended = false;
-    for (int64_t left_ns = until_ns - lab_clock_now(clock); !ended;
-         left_ns = until_ns - lab_clock_now(clock)) {
-        int left_ms = left_ns > 0 ? (int)(left_ns / LAB_NS_PER_MS) + 1 : 0;
-        ended = poll(&watched, 1, left_ms) > 0;
-        if (left_ms == 0)
-            break;
+    bool ended = false, last = false;
+    while (!ended && !last) {
+        int64_t left_ns = until_ns - lab_clock_now(clock);
+        last = left_ns <= 0 || lab_stop_level() > stop_level;
+        ended = poll(&watched, 1, last ? 0 : LOOK_MS) > 0;
     }
     lab_file_close(&process->end);
     process->pid = 0;
@@ -149,12 +149,12 @@ bool lab_track_follows(const struct lab_track_follower *follower) {
 
 /* What came of one process; NULL = all is sent. */
 static const char *end_process(struct lab_track_process *process, const char *folder,
-                               int64_t until_ns, struct lab_arena *arena) {
+                               int64_t until_ns, int stop_level, struct lab_arena *arena) {
     LAB_AUTO(str, path);
     if (process->pid == 0)
         return NULL;
     lab_str_add_shell(&path, folder);
-    if (!wait_for(process, until_ns))
+    if (!wait_for(process, until_ns, stop_level))
         return lab_arena_printf(arena,
                                 "still sending to %s; what is left: gpulab sync %s --to %s "
                                 "--dry-run",
@@ -171,8 +171,9 @@ const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab
     if (!lab_track_follows(follower))
         return NULL;
     int64_t until_ns = lab_clock_now(lab_clock_system()) + WAIT_NS;
-    const char *files = end_process(&follower->files, follower->folder, until_ns, arena);
-    const char *servers = end_process(&follower->servers, follower->folder, until_ns, arena);
+    int level = lab_stop_level();
+    const char *files = end_process(&follower->files, follower->folder, until_ns, level, arena);
+    const char *servers = end_process(&follower->servers, follower->folder, until_ns, level, arena);
     if (files && servers)
         return lab_arena_printf(arena, "%s; %s", files, servers);
     if (files || servers)

@@ -31,6 +31,7 @@ int lab_track_follow(const char *folder, const char *trackers,
 
 bool lab_track_follows(const struct lab_track_follower *follower); /* anything was started */
 
-/* Once the study has ended: waits for the rest to be sent, a few seconds at most. NULL = all is
- * sent; else what isn't and why, in a line for the user, in the arena. */
+/* Once the study has ended: waits for the rest to be sent, a few seconds at most, or until a
+ * Ctrl-C that lab_stop_watch takes. NULL = all is sent; else what isn't and why, in a line for the
+ * user, in the arena. */
 const char *lab_track_follow_end(struct lab_track_follower *follower, struct lab_arena *arena);

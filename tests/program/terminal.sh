@@ -61,14 +61,15 @@ terminal LC_ALL=C -- bench "${square[@]}" --iterations 200 --warmup 0
 expect_out 'measuring [#.]{10,24} +[0-9]+%'
 LC_ALL=C grep -q $'[\x80-\xff]' "$work/out" && fail "LC_ALL=C, but more than ASCII"
 
-# how far `sync` is
+# a study that is sent: what the end waits for, and how far `sync` is
 cd "$work" || exit 1
 sent=(run quick_test device=sim:l40s-10 --no-report tracker=tensorboard output_dir=sent)
 terminal -- "${sent[@]}"
+expect_out $'\r\033\\[Ksending what is left to trackers: 10 s at most'
 terminal -- sync sent --to wandb,tensorboard
 expect_out $'\r\033\\[K1 of 2: wandb, run 3 of 3'
 settled
-grep -Eq "run 3 of" "$work/settled" && fail "the status line stays: $(cat "$work/settled")"
+grep -Eq "sending what|run 3 of" "$work/settled" && fail "the status line stays: $(cat "$work/settled")"
 
 terminal --interrupt -- bench "${square[@]}" --iterations 10000000 --warmup 0
 expect_status 130
