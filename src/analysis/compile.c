@@ -8,6 +8,7 @@
 #include "analysis/analysis_words.h"
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
+#include "analysis/compile/break_even.h"
 
 #include "base/list.h"
 #include "base/str.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIDENCE 0.95
 #define NAMES_MOST 3 /* of models in a sentence */
 #define NODES_MOST 8
 
@@ -192,36 +192,6 @@ static struct balance in_balance(const struct all *all, const char *model, int b
     return (struct balance){sum.cost_s / pairs, sum.saved_s / pairs};
 }
 
-static double covariance(const double *x, const double *y, int n) {
-    double mean_x = lab_stats_mean(x, (size_t)n), mean_y = lab_stats_mean(y, (size_t)n), sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += (x[i] - mean_x) * (y[i] - mean_y);
-    return sum / (n - 1);
-}
-
-/* cost/saved over blocks with Fieller's interval; none where saving isn't certain. */
-static struct lab_claim claim_break_even(const double *costs_s, const double *saved_s, int n) {
-    struct lab_claim claim = lab_claim_none;
-    claim.unit = "samples";
-    claim.n = n;
-    if (n < 2)
-        return claim;
-    double cost = lab_stats_mean(costs_s, (size_t)n), saved = lab_stats_mean(saved_s, (size_t)n),
-           t = lab_stats_t_quantile((1 + CONFIDENCE) / 2, n - 1), k = t * t / n,
-           a = saved * saved - k * covariance(saved_s, saved_s, n),
-           b = cost * saved - k * covariance(costs_s, saved_s, n),
-           c = cost * cost - k * covariance(costs_s, costs_s, n),
-           root = sqrt(fmax(0, b * b - a * c));
-    if (!(a > 0) || !(saved > 0) || !(b > root))
-        return claim;
-    claim.effect = cost / saved;
-    claim.low = (b - root) / a;
-    claim.high = (b + root) / a;
-    claim.confidence = CONFIDENCE;
-    lab_claim_judge(&claim, NAN);
-    return claim;
-}
-
 static void claim_costs(const struct all *all, struct row *row) {
     double *costs_s = NULL, *saved_s = NULL;
     int cost_count = 0, saved_count = 0, blocks = 0;
@@ -241,8 +211,9 @@ static void claim_costs(const struct all *all, struct row *row) {
     struct lab_claim none = lab_claim_none;
     none.unit = "samples";
     bool gains = row->gain.verdict == LAB_CLAIM_YES && row->gain.effect > 0;
-    row->break_even = lab_claim_named(gains ? claim_break_even(costs_s, saved_s, cost_count) : none,
-                                      "compile.break_even", row->name, "", "break-even after");
+    row->break_even =
+        lab_claim_named(gains ? compile_break_even(costs_s, saved_s, cost_count) : none,
+                        "compile.break_even", row->name, "", "break-even after");
     row->break_even.scope = row->gain.scope;
     row->break_even.scope_count = row->gain.scope_count;
 }
@@ -300,8 +271,15 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
 
 /* --- the whole --- */
 
+/* For certain. */
 static bool changes_so(const struct row *row, bool higher) {
     return row->gain.verdict == LAB_CLAIM_YES && (row->gain.effect > 0) == higher;
+}
+
+/* Whether it is said to be compiled, or not to be: smaller gains aren't worth it, by the rule of
+ * `recommend`. */
+static bool is_named(const struct row *row, bool higher) {
+    return changes_so(row, higher) && (!higher || row->gain.effect >= LAB_CLAIM_WORTH);
 }
 
 static int count_gains(const struct all *all, bool higher) {
@@ -316,7 +294,7 @@ static const char *other_models(const struct all *all, bool higher, struct lab_a
     const char *names = NULL;
     int count = 0;
     for (int i = 0; i < all->model_count; i++)
-        if (!changes_so(&all->models[i], higher)) {
+        if (!is_named(&all->models[i], higher)) {
             names = count++ ? lab_arena_printf(arena, "%s and %s", names, all->models[i].name)
                             : all->models[i].name;
         }
@@ -335,6 +313,17 @@ static const char *open_models(const struct all *all, struct lab_arena *arena) {
     return count > 2 ? lab_arena_printf(arena, "%d others", count) : names;
 }
 
+/* "vit32x2x128 and vit32x2x256" without a difference. */
+static const char *kept_models(const struct all *all, struct lab_arena *arena) {
+    const char *names = "";
+    int count = 0;
+    for (int i = 0; i < all->model_count; i++)
+        if (all->models[i].gain.verdict == LAB_CLAIM_NO)
+            names = lab_arena_printf(arena, "%s%s%s", names, count++ ? " and " : "",
+                                     all->models[i].name);
+    return names;
+}
+
 /* "vit32x2x128, vit32x4x256", "all but vit32x2x128", "8 of 13 models: vit32x2x128 to vit32x6x512"
  * where those follow each other by their work; NULL = none changes so. */
 static const char *changed_models(const struct all *all, bool higher, struct lab_arena *arena) {
@@ -342,7 +331,7 @@ static const char *changed_models(const struct all *all, bool higher, struct lab
     int count = 0, first = 0, last = 0;
     for (int i = 0; i < all->model_count; i++) {
         const struct row *row = &all->models[i];
-        if (!changes_so(row, higher))
+        if (!is_named(row, higher))
             continue;
         names = lab_arena_printf(arena, "%s%s%s", names, count ? ", " : "", row->name);
         first = count++ ? first : i;
@@ -367,7 +356,7 @@ static const char *cost_words(const struct all *all, struct lab_arena *arena) {
     double low = INFINITY, high = 0, fast_s = INFINITY, slow_s = 0;
     for (int i = 0; i < all->model_count; i++) {
         const struct row *row = &all->models[i];
-        if (!changes_so(row, true) || isnan(row->break_even.effect) || isnan(row->cost.effect))
+        if (!is_named(row, true) || isnan(row->break_even.effect) || isnan(row->cost.effect))
             continue;
         low = fmin(low, row->break_even.effect);
         high = fmax(high, row->break_even.effect);
@@ -386,6 +375,22 @@ static const char *cost_words(const struct all *all, struct lab_arena *arena) {
                             all->study->simulated ? ", simulated" : "");
 }
 
+/* " Gain below 1%: vit16x12x1024 (+0.9%)." of models that gain for certain, and too little. */
+static const char *small_words(const struct all *all, struct lab_arena *arena) {
+    LAB_AUTO(str, names);
+    int count = 0;
+    for (int i = 0; i < all->model_count; i++)
+        if (changes_so(&all->models[i], true) && !is_named(&all->models[i], true) &&
+            count++ < NAMES_MOST)
+            lab_str_printf(&names, "%s%s (+%.1f%%)", count > 1 ? ", " : "", all->models[i].name,
+                           100 * all->models[i].gain.effect);
+    if (count > NAMES_MOST)
+        lab_str_printf(&names, ", %d more", count - NAMES_MOST);
+    return count ? lab_arena_printf(arena, " Gain below %.0f%%: %s.", 100 * LAB_CLAIM_WORTH,
+                                    names.text)
+                 : "";
+}
+
 /* Which models gain, what the mean is, what the others show. */
 static const char *make_answer(const struct all *all, struct lab_arena *arena) {
     const char *text = lab_arena_printf(arena, "%s.", lab_claim_sentence(&all->gain, arena));
@@ -398,7 +403,7 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
             if (all->models[i].gain.verdict == LAB_CLAIM_NO) {
                 bound = fmax(bound, all->models[i].gain.bound);
                 same++;
-            } else if (changes_so(&all->models[i], true)) {
+            } else if (is_named(&all->models[i], true)) {
                 least = fmin(least, all->models[i].gain.effect);
                 most = fmax(most, all->models[i].gain.effect);
             }
@@ -407,14 +412,13 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
         if (most > least)
             text = lab_arena_printf(arena, "%s Models that gain: +%.1f to +%.1f%%%s.", text,
                                     100 * least, 100 * most, cost_words(all, arena));
+        text = lab_arena_printf(arena, "%s%s", text, small_words(all, arena));
         if (lower)
             text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
         if (rest > 0 && same == rest && (higher || lower))
             text = lab_arena_printf(arena, "%s No difference%s for %s.", text,
                                     lab_claim_larger(bound, arena),
-                                    rest == 1   ? "the other one"
-                                    : rest == 2 ? "the other two"
-                                                : "the others");
+                                    rest > 2 ? "the others" : kept_models(all, arena));
         else if (rest > 0 && (higher || lower))
             text =
                 lab_arena_printf(arena, "%s Inconclusive for %s.", text, open_models(all, arena));

@@ -186,7 +186,7 @@ static const char *check_sentence(const struct making *making, const struct lab_
     return lab_arena_strdup(arena, text.text);
 }
 
-/* Which models don't gain, by the analysis that says so; `ret_gain`: of those that do. */
+/* Which models don't gain enough, by the analysis that says so; `ret_gain`: of those that do. */
 static const char *compile_words(const struct making *making, const char **ret_gain) {
     const char *names[4] = {NULL}, *text = "Compile the model";
     double least = INFINITY, most = 0;
@@ -195,7 +195,7 @@ static const char *compile_words(const struct making *making, const char **ret_g
     for (int i = 0; i < count; i++) {
         if (!lab_str_equal(claims[i]->kind, "compile.model"))
             continue;
-        if (claims[i]->verdict == LAB_CLAIM_YES && claims[i]->effect > 0) {
+        if (claims[i]->verdict == LAB_CLAIM_YES && claims[i]->effect >= LAB_CLAIM_WORTH) {
             least = fmin(least, claims[i]->effect);
             most = fmax(most, claims[i]->effect);
         } else if (rest++ < 3) {
@@ -206,9 +206,11 @@ static const char *compile_words(const struct making *making, const char **ret_g
     LAB_AUTO(str, list);
     lab_str_add_list(&list, names, "and");
     if (rest > 3)
-        text = lab_arena_printf(making->arena, "%s, but not %d models without gain", text, rest);
+        text = lab_arena_printf(making->arena,
+                                "%s, but not %d models (no gain of 1%% or more found)", text, rest);
     else if (rest)
-        text = lab_arena_printf(making->arena, "%s, but not %s (no gain found)", text, list.text);
+        text = lab_arena_printf(making->arena, "%s, but not %s (no gain of 1%% or more found)",
+                                text, list.text);
     if (most > least)
         *ret_gain = lab_words_range(least, most, making->arena);
     return text;

@@ -143,6 +143,30 @@ LAB_TEST(the_terminal_names_settings) {
                     "\n  Also      Use batch 16: 12.5% higher throughput than batch 4.\n");
 }
 
+/* Given a model that gains less than 1% by compiling, then it isn't among those to compile. */
+LAB_TEST(models_that_gain_too_little_are_not_compiled) {
+    struct given *g = *state;
+    static const char *const models[] = {"vit32x4x256, compiled", "vit32x6x512, compiled",
+                                         "vit16x12x1024, compiled"};
+    static const double gains[] = {0.3, 0.1, 0.009};
+    struct lab_claim all = lab_claim_named(g->claims[0], "recommend.compile", "Compiled",
+                                           "uncompiled", "throughput"),
+                     each[3];
+    for (int i = 0; i < 3; i++) {
+        each[i] =
+            lab_claim_named(g->claims[0], "compile.model", models[i], "uncompiled", "throughput");
+        each[i].effect = gains[i];
+    }
+    g->result.claims = each;
+    g->result.claim_count = 3;
+    g->advice.choices = &all;
+    g->advice.choice_count = 1;
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "Compile the model, but not vit16x12x1024 (no gain of 1% or more found)");
+    assert_contains(g->text.text, "model = torch.compile(model)  # +10.0 to +30.0%");
+}
+
 /* Given an action of the analysis that answers and what it left out, then the page has the one
  * before the lines of binding and the other after them, in the line that runs it again. */
 LAB_TEST(actions_are_in_order) {
