@@ -351,7 +351,7 @@ static const char *changed_models(const struct all *all, bool higher, struct lab
 }
 
 /* ", break-even after 1795 to 7376 samples (compile time 5.74 to 35.1 ms)" of models that gain;
- * "" = unknown. */
+ * "" = unknown, or simulated, which takes far less than a compiler does. */
 static const char *cost_words(const struct all *all, struct lab_arena *arena) {
     double low = INFINITY, high = 0, fast_s = INFINITY, slow_s = 0;
     for (int i = 0; i < all->model_count; i++) {
@@ -363,16 +363,15 @@ static const char *cost_words(const struct all *all, struct lab_arena *arena) {
         fast_s = fmin(fast_s, row->cost.effect);
         slow_s = fmax(slow_s, row->cost.effect);
     }
-    if (!(high >= low) || !(fast_s > 0))
+    if (!(high >= low) || !(fast_s > 0) || all->study->simulated)
         return "";
     const char *fast = lab_words_time(fast_s, arena), *slow = lab_words_time(slow_s, arena);
     bool alike = lab_str_equal(fast, slow);
     if (!alike && lab_str_equal(strchr(fast, ' '), strchr(slow, ' '))) /* the unit stands once */
         fast = lab_arena_strndup(arena, fast, strcspn(fast, " "));
-    return lab_arena_printf(arena, ", break-even after %s%.0f samples (compile time %s%s%s%s)",
+    return lab_arena_printf(arena, ", break-even after %s%.0f samples (compile time %s%s%s)",
                             high > low ? lab_arena_printf(arena, "%.0f to ", low) : "", high, fast,
-                            alike ? "" : " to ", alike ? "" : slow,
-                            all->study->simulated ? ", simulated" : "");
+                            alike ? "" : " to ", alike ? "" : slow);
 }
 
 /* " Gain below 1%: vit16x12x1024 (+0.9%)." of models that gain for certain, and too little. */
@@ -528,8 +527,7 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
             lab_analysis_own_columns(table, arena)[i].title = "Compile time (simulated)";
     if (all->study->simulated)
         lab_analysis_note(&part->notes, arena,
-                          "Compile times and break-evens are simulated: measure them on real GPUs "
-                          "(device=cuda).");
+                          "Compile times and break-evens are simulated: a compiler takes longer.");
     note_empty(all, &part->notes, arena);
     for (int i = 0; i < all->other_count; i++)
         lab_analysis_note(&part->notes, arena, "%s: not compared, it has nothing to compile.",
@@ -538,6 +536,10 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED) /* one node was run */
         lab_analysis_add_claim(result, &all->numa, arena);
     lab_rows_add_claims(result, &models, arena);
+    if (all->study->simulated) {
+        result->further = "device=cuda";
+        result->tests = "Measure compile times and break-evens on real GPUs";
+    }
     add_chart(result, all, suffix);
 }
 

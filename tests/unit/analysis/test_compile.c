@@ -218,6 +218,24 @@ LAB_TEST(a_gain_below_one_percent_is_named_and_not_advised) {
     given_end(&given);
 }
 
+/* A simulated compile takes milliseconds: what it breaks even after is no headline. */
+LAB_TEST(simulated_compile_times_are_to_be_measured) {
+    struct given_study given;
+    given_begin(&given, "compile_study");
+    given_pair(&given, quarter, 0, REPEATS, 0.001, 0.01);
+    given_pair(&given, (struct planted){"vit32x4x256", 2e9, 2e-3, 0.1, 2.0}, 0, REPEATS, 0.001,
+               0.01);
+    struct lab_analysis_result result = when_asked(&given, "compile", NULL);
+    assert_says(result.answer, ", break-even after ");
+    assert_null(result.further);
+    given.table.simulated = true;
+    result = when_asked(&given, "compile", NULL);
+    assert_null(strstr(result.answer, "break-even"));
+    assert_string_equal(result.further, "device=cuda");
+    assert_says(result.tests, "Measure compile times");
+    given_end(&given);
+}
+
 LAB_TEST(both_values_make_it_worth_a_report) {
     struct given_study given;
     const struct lab_analysis *analysis = lab_analysis_find("compile", NULL);
