@@ -79,13 +79,70 @@ static void add_open_terms(const struct lab_claim *launch, const struct lab_clai
                        launches && traffic ? "each " : "");
 }
 
-/* "2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2], bytes / 730 GB/s [690, 770]) (95% CI,
- * 5 runs; …)" */
-static void add_model(const struct scaling_group *group, struct lab_arena *arena,
-                      struct lab_str *text) {
+/* Whether the device alone bounds an iteration: nothing is copied, or its copies aren't known. */
+static bool computes_only(const struct scaling_cost *cost) {
+    return !(cost->h2d_byte_s > 0) && !(cost->d2h_byte_s > 0);
+}
+
+/* ", at least 4.1 µs each (host)": what the host takes for a launch. */
+static void add_host(const struct scaling_group *group, struct lab_arena *arena,
+                     struct lab_str *text) {
+    if (group->host_s > 0)
+        lab_str_printf(text, ", at least %s for each kernel (host)",
+                       lab_words_time(group->host_s, arena));
+}
+
+/* " Iteration time ≈ the longest of compute, H2D (24.5 GB/s), D2H (24.5 GB/s) and half of their sum
+ * (R² …)": how cost.c makes an iteration of its stages; without copies, compute is all of it. */
+static void add_iteration(const struct scaling_group *group, struct lab_arena *arena,
+                          struct lab_str *text) {
+    const struct scaling_cost *cost = &group->costs[group->blocks];
+    const char *h2d = "", *d2h = "";
+    if (cost->h2d_byte_s > 0)
+        h2d = lab_arena_printf(arena, "H2D (%s)", lab_words_si(1 / cost->h2d_byte_s, "B/s", arena));
+    if (cost->d2h_byte_s > 0)
+        d2h = lab_arena_printf(arena, "D2H (%s)", lab_words_si(1 / cost->d2h_byte_s, "B/s", arena));
+    bool both = *h2d && *d2h;
+    if (cost->serial && !computes_only(cost))
+        lab_str_printf(text, " Iteration time ≈ compute + %s%s%s", h2d, both ? " + " : "", d2h);
+    else if (both)
+        lab_str_printf(text,
+                       " Iteration time ≈ the longest of compute, %s, %s and half of their sum",
+                       h2d, d2h);
+    else if (!computes_only(cost))
+        lab_str_printf(text, " Iteration time ≈ the longer of compute and %s%s", h2d, d2h);
+    lab_str_printf(text, " (%sR² %.2f; leave-one-out error %.1f%%).",
+                   computes_only(cost) ? lab_arena_printf(arena, "95%% CI, %d runs; ",
+                                                          group->parameters[SCALING_COMPUTE].n)
+                                       : "",
+                   group->r_squared, 100 * group->leave_one_out);
+}
+
+/* "compute time ≈ sum over kernels of 2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2], bytes
+ * / 730 GB/s [690, 770]) (95% CI, 5 runs)." and what an iteration takes then */
+static void add_formula(const struct scaling_group *group, struct lab_arena *arena,
+                        struct lab_str *text) {
     const struct lab_claim *launch = &group->parameters[SCALING_LAUNCH],
                            *rate = &group->parameters[SCALING_COMPUTE],
                            *memory = &group->parameters[SCALING_MEMORY];
+    bool two = memory->verdict == LAB_CLAIM_YES,
+         alone = computes_only(&group->costs[group->blocks]);
+    lab_str_printf(text, "%s time ≈ sum over kernels of ", alone ? "iteration" : "compute");
+    if (launch->verdict == LAB_CLAIM_YES)
+        lab_str_printf(text, "%s + ", lab_claim_short(launch, arena));
+    lab_str_printf(text, "%sFLOPs / %s", two ? "max(" : "", lab_claim_short(rate, arena));
+    if (two)
+        lab_str_printf(text, ", bytes / %s)", lab_claim_short(memory, arena));
+    add_open_terms(launch, memory, text);
+    add_host(group, arena, text);
+    if (!alone)
+        lab_str_printf(text, " (95%% CI, %d runs).", rate->n);
+    add_iteration(group, arena, text);
+}
+
+static void add_model(const struct scaling_group *group, struct lab_arena *arena,
+                      struct lab_str *text) {
+    const struct lab_claim *rate = &group->parameters[SCALING_COMPUTE];
     lab_str_printf(text, "%s%s: ", text->length ? " " : "", group->title);
     if (group->count < SCALING_MODELS_LEAST) {
         lab_str_printf(text, "no cost model (%d models, at least %d needed).", group->count,
@@ -96,16 +153,7 @@ static void add_model(const struct scaling_group *group, struct lab_arena *arena
         lab_str_printf(text, "no cost model fits (leave-one-out error %.0f%%).",
                        100 * group->leave_one_out);
     } else if (rate->verdict == LAB_CLAIM_YES) {
-        lab_str_add(text, "iteration time ≈ sum over kernels of ");
-        if (launch->verdict == LAB_CLAIM_YES)
-            lab_str_printf(text, "%s + ", lab_claim_short(launch, arena));
-        bool two = memory->verdict == LAB_CLAIM_YES;
-        lab_str_printf(text, "%sFLOPs / %s", two ? "max(" : "", lab_claim_short(rate, arena));
-        if (two)
-            lab_str_printf(text, ", bytes / %s)", lab_claim_short(memory, arena));
-        add_open_terms(launch, memory, text);
-        lab_str_printf(text, " (95%% CI, %d runs; R² %.2f; leave-one-out error %.1f%%).", rate->n,
-                       group->r_squared, 100 * group->leave_one_out);
+        add_formula(group, arena, text);
     } else {
         lab_str_printf(text, "compute rate %s (leave-one-out error of the cost model: %.1f%%).",
                        group->blocks == 0   ? "not tested: no repeat has a run of each model"
@@ -310,8 +358,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
                           group->left_out);
     if (group->host_s > 0)
         lab_analysis_note(&part->notes, arena,
-                          "Not fitted to, as the host's launches bound them: %s.",
-                          launch_bound(group, arena));
+                          "Not fitted to on %s: %s. The host's launches bound the compute time.",
+                          group->title, launch_bound(group, arena));
     add_claims(result, group, &predicted, arena);
     return 0;
 }
