@@ -57,6 +57,7 @@ struct lab_analysis_result {
                                 answer says it */
     const char *const *others; /* further things to do, a sentence each; NULL-terminated, or NULL */
     bool minor;                /* that comes after what else is advised */
+    bool own_question;         /* it is advised only where the study asks what this answers */
     struct lab_claim *exceptions; /* of models for which another batch beats the one advised */
     int exception_count;
     /* what claims about a batch size come to on the placements that are advised: for sentences, the

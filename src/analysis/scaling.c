@@ -118,8 +118,8 @@ static void add_iteration(const struct scaling_group *group, struct lab_arena *a
                    group->r_squared, 100 * group->leave_one_out);
 }
 
-/* "compute time ≈ sum over kernels of 2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2], bytes
- * / 730 GB/s [690, 770]) (95% CI, 5 runs)." and what an iteration takes then */
+/* "compute time ≈ sum over kernels of 2.2 µs [2.1, 2.3] + max(FLOPs / 52 TFLOP/s [51.8, 52.2],
+ * bytes / 730 GB/s [690, 770]) (95% CI, 5 runs)." and what an iteration takes then */
 static void add_formula(const struct scaling_group *group, struct lab_arena *arena,
                         struct lab_str *text) {
     const struct lab_claim *launch = &group->parameters[SCALING_LAUNCH],
@@ -212,11 +212,85 @@ static bool add_doublings(const struct scaling_doubling *doublings, int count, c
     return true;
 }
 
+static double gflop_of(const struct scaling_group *group, const char *point) {
+    for (int m = 0; m < group->count; m++)
+        if (lab_str_equal(group->models[m].point->name, point))
+            return group->models[m].gflop;
+    return NAN;
+}
+
+/* "1.6 to 1.9×", "2.0×" */
+static void add_factor(double least, double most, struct lab_str *text) {
+    if (lround(10 * least) != lround(10 * most))
+        lab_str_printf(text, "%.1f to ", least);
+    lab_str_printf(text, "%.1f×", most);
+}
+
+/* "1.6 to 1.9× the time of a sample for 1.8 to 1.9× the FLOPs": what the changes of throughput come
+ * to. */
+static void add_time(const struct scaling_group *group, const struct scaling_doubling *doublings,
+                     int count, bool named, struct lab_str *text) {
+    double least = INFINITY, most = 0, flops_least = INFINITY, flops_most = 0;
+    for (int i = 0; i < count; i++) {
+        const struct lab_claim *change = &doublings[i].change;
+        double time = 1 / (1 + change->effect),
+               flops = gflop_of(group, change->scope[1]) / gflop_of(group, change->scope[0]);
+        least = fmin(least, time);
+        most = fmax(most, time);
+        flops_least = fmin(flops_least, flops);
+        flops_most = fmax(flops_most, flops);
+    }
+    add_factor(least, most, text);
+    lab_str_add(text, named ? " the time of a sample for " : " for ");
+    add_factor(flops_least, flops_most, text);
+    lab_str_add(text, named ? " the FLOPs" : "");
+}
+
+/* " Doubled depth: 1.6 to 1.9× the time of a sample for 1.8 to 1.9× the FLOPs; doubled width: 1.8
+ * to 2.5× for 2.8 to 3.2×." */
+static void add_times(const struct scaling_group *group, bool deeper, bool wider,
+                      struct lab_str *text) {
+    if (deeper) {
+        lab_str_add(text, " Doubled depth: ");
+        add_time(group, group->depths, group->depths_count, true, text);
+    }
+    if (wider) {
+        lab_str_add(text, deeper ? "; doubled width: " : " Doubled width: ");
+        add_time(group, group->widths, group->widths_count, !deeper, text);
+    }
+    if (deeper || wider)
+        lab_str_add(text, ".");
+}
+
+/* " Launches: 30% of the compute time of vit32x6x256, 5% of vit32x6x1024 (cost model).": why small
+ * models gain by size. */
+static void add_launches(const struct scaling_group *group, struct lab_str *text) {
+    const struct scaling_model *first = &group->models[0], *last = &group->models[group->count - 1];
+    const struct scaling_cost *cost = group->fits ? &group->costs[group->blocks] : NULL;
+    if (!cost || group->parameters[SCALING_LAUNCH].verdict != LAB_CLAIM_YES)
+        return;
+    lab_str_printf(
+        text, " Launches: %.0f%% of the compute time of %s, %.0f%% of %s (cost model).",
+        100 * scaling_cost_share(cost, &first->point->runs[0]->work, SCALING_LAUNCH), first->name,
+        100 * scaling_cost_share(cost, &last->point->runs[0]->work, SCALING_LAUNCH), last->name);
+}
+
 static const char *prediction_name(const struct scaling_prediction *prediction,
                                    struct lab_arena *arena) {
     return prediction->outside
                ? lab_arena_printf(arena, "%s (outside the tested range)", prediction->model)
                : prediction->model;
+}
+
+/* "vit32x10x512: predicted iteration time 954 µs (95% CI …), 10480 samples/s." */
+static void add_prediction(const struct scaling_prediction *prediction, struct lab_arena *arena,
+                           struct lab_str *text) {
+    struct lab_claim time = prediction->time;
+    time.subject = prediction_name(prediction, arena);
+    lab_str_printf(text, " %s", lab_claim_sentence(&time, arena));
+    if (prediction->rate > 0)
+        lab_str_printf(text, ", %s samples/s", lab_words_number(prediction->rate, arena));
+    lab_str_add(text, ".");
 }
 
 static const char *make_answer(const struct scaling_group *group,
@@ -228,14 +302,19 @@ static const char *make_answer(const struct scaling_group *group,
                *where = !setting                                        ? ""
                         : lab_str_starts(strchr(setting, '='), "=true") ? " of compiled models"
                                                                         : " of uncompiled models";
-    if (!add_doublings(group->depths, group->depths_count, "depth",
-                       scaling_fixed(&group->depth, arena), where, &text))
+    bool deeper = add_doublings(group->depths, group->depths_count, "depth",
+                                scaling_fixed(&group->depth, arena), where, &text);
+    if (!deeper)
         add_claim(&group->by_depth, lab_words_capital(group->by_depth.subject + named, arena),
                   arena, &text);
-    if (!add_doublings(group->widths, group->widths_count, "width",
-                       scaling_fixed(&group->width, arena), where, &text))
+    bool wider = add_doublings(group->widths, group->widths_count, "width",
+                               scaling_fixed(&group->width, arena), where, &text);
+    if (!wider)
         add_claim(&group->by_width, lab_words_capital(group->by_width.subject + named, arena),
                   arena, &text);
+    add_times(group, deeper, wider, &text);
+    if (deeper || wider)
+        add_launches(group, &text);
     add_model(group, arena, &text);
     struct lab_interval range = scaling_predictable(group);
     for (int i = 0; i < count; i++)
@@ -243,30 +322,38 @@ static const char *make_answer(const struct scaling_group *group,
             lab_str_printf(&text, " %s: not predicted, not within %.3g to %.3g GFLOP/sample.",
                            predictions[i].model, range.low, range.high);
         else
-            add_claim(&predictions[i].time, prediction_name(&predictions[i], arena), arena, &text);
+            add_prediction(&predictions[i], arena, &text);
     return lab_arena_strdup(arena, text.text);
 }
 
-/* A model that wasn't run, by the cost model, and the line that predicts it; other models' names
- * may stand there. */
+/* "vit32xDEPTHxWIDTH" of "vit32x24x512": the line is pasted with a reader's own numbers. */
+static const char *own_model(const struct scaling_prediction *prediction, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "%.*sxDEPTHxWIDTH", (int)strcspn(prediction->model, "x"),
+                            prediction->model);
+}
+
+/* The line that predicts a model of the reader's, with one that wasn't run as an example. */
 static void add_action(const struct lab_study_table *study, const struct scaling_group *group,
                        const struct scaling_prediction *prediction, struct lab_arena *arena,
                        struct lab_analysis_result *result) {
     const struct lab_claim *time = &prediction->time;
+    double samples = prediction->rate * time->effect;
     if (result->action || time->verdict != LAB_CLAIM_YES || !(prediction->rate > 0))
         return;
+    result->own_question = true;
     result->action = lab_arena_printf(
         arena,
-        "Predict other models by the cost model. %s on %s: iteration time %s (95%% CI; "
-        "leave-one-out error %.1f%%)%s",
-        prediction->model, group->title, lab_claim_short(time, arena), 100 * group->leave_one_out,
-        prediction->outside ? ", outside the tested range" : "");
+        "Predict the throughput of your own model (its DEPTH and WIDTH). Example: %s, %s samples/s "
+        "[%s, %s] (95%% CI) on %s%s",
+        prediction->model, lab_words_number(prediction->rate, arena),
+        lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
+        group->title, prediction->outside ? ", outside the tested range" : "");
     if (!study->folder || !*study->folder)
         return;
     LAB_AUTO(str, line);
     lab_str_add(&line, "gpulab analyze scaling ");
     lab_str_add_shell(&line, study->folder);
-    lab_str_printf(&line, " predict=%s", prediction->model);
+    lab_str_printf(&line, " predict=%s", own_model(prediction, arena));
     result->command = lab_arena_strdup(arena, line.text);
 }
 
@@ -349,8 +436,9 @@ static int add_group(const struct scaling_config *config, const struct lab_study
             has_gaps(group) ? ", over repeats that both have" : "");
     if (count > 0)
         lab_analysis_note(&part->notes, arena,
-                          "Throughput of models that weren't run: from the predicted iteration "
-                          "time, by the ratio of both in the largest model that was.");
+                          "Throughput of models that weren't run: predicted iteration time, scaled "
+                          "as in %s, the largest that was run.",
+                          group->models[group->count - 1].name);
     if (count > 0)
         lab_rows_add_table(part, "predictions", "Models that weren't run", &predicted, arena);
     if (group->left_out)

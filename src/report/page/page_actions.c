@@ -411,7 +411,8 @@ static void add_followed(struct making *making, bool leading, bool minor) {
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         bool tells = page_tells(&making->page->analyses[i]);
-        bool follows = result && (result->command || (leading && result->action));
+        bool follows = result && (result->command || (leading && result->action)) &&
+                       (leading || !result->own_question);
         if (follows && (tells && first) == leading && (leading && result->minor) == minor)
             add(making, (struct page_action){.kind = PAGE_PASTE,
                                              .text = page_cut_words(result->action, making->arena),

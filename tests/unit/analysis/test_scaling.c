@@ -141,6 +141,10 @@ LAB_TEST(the_planted_rates_come_back) {
     assert_says(
         result.answer,
         "% from 6 to 12 (95% CI: ±0.0% or less, 3 runs each). Doubling the width at depth 6 ");
+    assert_says(result.answer,
+                " Doubled depth: 1.9 to 2.0× the time of a sample for 2.0× the FLOPs; "
+                "doubled width: 2.8 to 3.4× for 4.0×. Launches: 21% of the compute "
+                "time of vit32x6x256, 1% of vit32x6x1280 (cost model). ");
     struct lab_study_work half = work_of(6, 512, false, &given.arena),
                           whole = work_of(12, 512, false, &given.arena);
     assert_near(claim_of(&result, "scaling.depth", "depth 12")->effect,
@@ -213,7 +217,8 @@ LAB_TEST(intervals_hold_as_often_as_they_say) {
         struct lab_analysis_result result = when_asked(&given, "scaling", words);
         for (int c = 0; c < CLAIMS; c++)
             held[c] += holds(claim_of(&result, kinds[c], ""), truths[c]);
-        assert_contains(result.action, "vit32x10x640 on GPU 0, NUMA node 0: ");
+        assert_says(result.action, "Example: vit32x10x640, ");
+        assert_says(result.action, "] (95% CI) on GPU 0, NUMA node 0");
         given_end(&given);
     }
     for (int c = 0; c < CLAIMS - 1; c++)
@@ -229,6 +234,21 @@ LAB_TEST(what_copies_bound_is_predicted_by_its_copies) {
     struct lab_analysis_result result = when_asked(&given, "scaling", words);
     assert_near(claim_of(&result, "scaling.compute_rate", "")->effect / FLOPS_PER_S, 1, 1e-3);
     assert_near(claim_of(&result, "scaling.prediction", "vit32x3x256")->effect, 4e-4, 1e-6);
+    given_end(&given);
+}
+
+/* Of a model of the reader's, in samples/s; the line is for the reader's numbers. Other studies'
+ * pages have other questions. */
+LAB_TEST(the_line_to_paste_predicts_the_readers_model) {
+    struct given_study given;
+    given_models(&given, (struct planted){.noise = 0.002, .repeats = 5});
+    struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+    assert_says(result.action, "Predict the throughput of your own model (its DEPTH and WIDTH). "
+                               "Example: vit32x24x512, ");
+    assert_says(result.action, " samples/s [");
+    assert_says(result.command, " predict=vit32xDEPTHxWIDTH");
+    assert_true(result.own_question);
+    assert_says(result.answer, " samples/s. vit32x6x1600 (outside the tested range): predicted ");
     given_end(&given);
 }
 
@@ -378,7 +398,7 @@ LAB_TEST(by_itself_it_predicts_a_deeper_and_a_wider_one) {
     given_models(&given, (struct planted){.noise = 0.002, .repeats = 2});
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_string_equal(cell(&result, 0, "predictions", 0, "model")->text, "vit32x24x512");
-    assert_contains(result.action, "%), outside the tested range");
+    assert_says(result.action, " on GPU 0, NUMA node 0, outside the tested range");
     assert_says(result.answer,
                 "vit32x24x512 (outside the tested range): predicted iteration time ");
     assert_string_equal(cell(&result, 0, "predictions", 1, "model")->text, "vit32x6x1600");

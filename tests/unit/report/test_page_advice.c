@@ -143,6 +143,25 @@ LAB_TEST(the_terminal_names_settings) {
                     "\n  Also      Use batch 16: 12.5% higher throughput than batch 4.\n");
 }
 
+/* Given a line that is for an analysis's own question, then a page about another one leaves it. */
+LAB_TEST(a_line_can_be_for_its_own_question) {
+    struct given *g = *state;
+    struct lab_analysis_result other = g->result;
+    other.answer = "Predicted.";
+    other.action = "Predict the throughput of your own model";
+    other.command = "gpulab analyze scaling outputs/study predict=vit32xDEPTHxWIDTH";
+    g->analyses[1] = g->analyses[0];
+    g->analyses[1].name = "scaling";
+    g->analyses[1].result = &other;
+    g->page.analysis_count = 2;
+    for (int own = 0; own < 2; own++) {
+        other.own_question = own;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_int_equal(strstr(g->text.text, other.command) == NULL, own);
+    }
+}
+
 /* Given a model that gains less than 1% by compiling, then it isn't among those to compile. */
 LAB_TEST(models_that_gain_too_little_are_not_compiled) {
     struct given *g = *state;
