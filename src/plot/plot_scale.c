@@ -9,6 +9,7 @@
 #define TIC_SIZES_X    6.2 /* from one tick to the next, in sizes of its letters */
 #define TIC_SIZES_Y    3
 #define LINE_SIZES     1.25
+#define LOG_TICS_LEAST 3
 #define NAME_SIZES     17 /* the longest name, before it is cut */
 #define ROW_SIZES      26 /* of a row, on a page; a paper has no room for that */
 #define DISTINCT_MOST  8
@@ -258,21 +259,37 @@ static double prefix_of(double at, double highest) {
     return highest < 1e5 || at < 1e3 ? at : at < 1e6 ? 1e5 : at < 1e9 ? 1e7 : 10 * at;
 }
 
-static void add_logarithmic(struct plot_axis *axis, int wanted) {
-    static const double fine[] = {1, 1.5, 2, 3, 4, 5, 7}, middle[] = {1, 2, 5}, coarse[] = {1};
-    double decades = log10(axis->high / axis->low);
-    const double *steps = decades * 7 <= wanted       ? fine
-                          : decades * 3 <= wanted + 2 ? middle
-                                                      : coarse;
-    int count = steps == fine ? 7 : steps == middle ? 3 : 1;
-    int every = steps == coarse ? (int)ceil(decades / (wanted > 1 ? wanted : 1)) : 1;
-    every = every > 0 ? every : 1;
-    for (int e = (int)floor(log10(axis->low)); e <= (int)ceil(log10(axis->high)); e++)
+/* Of steps of a decade, those within the axis; returns how many. `axis` NULL: they are counted. */
+static int add_steps(const struct plot_axis *of, const double *steps, int count, int every,
+                     struct plot_axis *axis) {
+    int found = 0;
+    for (int e = (int)floor(log10(of->low)); e <= (int)ceil(log10(of->high)); e++)
         for (int i = 0; i < count; i++) {
             double at = steps[i] * pow(10, e);
-            if (at >= axis->low * 0.9999 && at <= axis->high * 1.0001 && e % every == 0)
-                add_number(axis, at, at, prefix_of(at, axis->high * 1.0001));
+            if (at < of->low * 0.9999 || at > of->high * 1.0001 || e % every != 0)
+                continue;
+            found++;
+            if (axis)
+                add_number(axis, at, at, prefix_of(at, of->high * 1.0001));
         }
+    return found;
+}
+
+/* Two ticks but for powers of ten look like those of a linear axis: then more, where they fit. */
+static void add_logarithmic(struct plot_axis *axis, int wanted) {
+    static const double fine[] = {1, 1.5, 2, 3, 4, 5, 7}, closer[] = {1, 2, 3, 5},
+                        middle[] = {1, 2, 5}, coarse[] = {1};
+    double decades = log10(axis->high / axis->low);
+    if (decades * 7 <= wanted) {
+        add_steps(axis, fine, 7, 1, axis);
+    } else if (decades * 3 <= wanted + 2) {
+        bool few = add_steps(axis, middle, 3, 1, NULL) < LOG_TICS_LEAST &&
+                   add_steps(axis, closer, 4, 1, NULL) <= wanted;
+        add_steps(axis, few ? closer : middle, few ? 4 : 3, 1, axis);
+    } else {
+        int every = (int)ceil(decades / (wanted > 1 ? wanted : 1));
+        add_steps(axis, coarse, 1, every > 0 ? every : 1, axis);
+    }
 }
 
 /* --- ticks where the data are --- */

@@ -263,6 +263,23 @@ static bool is_value(const struct plot_mark *mark) {
     return mark->kind == PLOT_TEXT && lab_str_equal(mark->text, "7.5");
 }
 
+/* Given 25 to 150 on a logarithmic axis, then more than 50 and 100 are at its ticks: with those
+ * alone, 25 looked like 0. */
+LAB_TEST(logarithmic_axes_show_that_they_are) {
+    static const double x[] = {0.74, 1.44, 4, 6.6}, y[] = {24.6, 43.7, 101, 153};
+    struct lab_chart_series series = {NULL, LAB_CHART_POINTS, x, y, .count = 4, .colour = -1};
+    struct lab_chart_panel panel = {
+        .x = given_axis("x"), .y = given_axis("y"), .series = &series, .series_count = 1};
+    const struct lab_chart_panel *panels[] = {&panel};
+    panel.x.log = panel.y.log = true;
+    struct plot_axis axis;
+    plot_axis_make(panels, 1, false, 250, 12, &axis);
+    assert_int_equal(axis.tic_count, 3);
+    assert_string_equal(axis.tics[0].text, "30");
+    plot_axis_make(panels, 1, true, 300, 12, &axis);
+    assert_true(axis.tic_count >= 3);
+}
+
 /* Given more and more bars with values, then no two neighbours read as one number. */
 LAB_TEST(values_of_bars_have_gaps) {
     struct given *g = *state;
