@@ -12,9 +12,18 @@
 
 #include <math.h>
 
+struct figures { /* of a group */
+    struct lab_claim claim;
+    const char *transfer, *others; /* models, "7 models" */
+};
+
 static const struct lab_field figure_fields[] = {
-    LAB_FIELD(struct crossover_series, claim, "crossover_flop_per_sample", "Crossover",
-              LAB_UNIT_NUMBER, "Crossover"),
+    LAB_FIELD(struct figures, claim, "crossover_flop_per_sample", "Crossover", LAB_UNIT_NUMBER,
+              "Crossover (interpolated)"),
+    LAB_FIELD(struct figures, transfer, "transfer_bound", "Transfer-bound", LAB_UNIT_TEXT,
+              "Transfer-bound"),
+    LAB_FIELD(struct figures, others, "other_models", "Neither for certain", LAB_UNIT_TEXT,
+              "Neither for certain"),
 };
 
 static const struct lab_field series_fields[] = {
@@ -41,14 +50,27 @@ static const struct lab_field model_fields[] = {
 
 #define NONE_WITHIN "no crossover within the tested range"
 
+/* Its group's title has the settings. */
+static const char *name_of(const struct crossover_model *model) {
+    return model->point->runs[0]->model;
+}
+
+/* Whether it both computes and copies. */
+static bool is_compared(const struct crossover_model *model) {
+    return model->gflop > 0 && !isnan(model->excess.effect);
+}
+
 /* "compute" if all are bound so, and so is what was found before; "" = they differ. */
-static const char *common_bound(const struct crossover_series *series, const char *before) {
-    for (int m = 0; m < series->count; m++) {
-        const char *bound = series->models[m]->bound;
-        bool known = *bound == 'c' || *bound == 't';
-        before = known && (!before || lab_str_equal(before, bound)) ? bound : "";
-    }
-    return before ? before : "";
+static const char *common_bound(const struct crossover_model *model, const char *before) {
+    bool known = *model->bound == 'c' || *model->bound == 't';
+    return known && (!before || lab_str_equal(before, model->bound)) ? model->bound : "";
+}
+
+static const char *series_bound(const struct crossover_series *series) {
+    const char *bound = NULL;
+    for (int m = 0; m < series->count; m++)
+        bound = common_bound(series->models[m], bound);
+    return bound ? bound : "";
 }
 
 /* "all 8 models are compute-bound" */
@@ -57,13 +79,34 @@ static const char *bound_words(int count, const char *bound, struct lab_arena *a
                       : lab_arena_printf(arena, "all %d models are %s-bound", count, bound);
 }
 
-/* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
-static const char *sentence_of(const struct lab_claim *claim, const char *of,
+/* "GPU 0: crossover between vit32x2x128 and vit32x4x256, interpolated at 0.518 GFLOP/sample [0.515,
+ * 0.520] (95% CI over runs, 5 runs)": time is no function of work alone, so that the value holds
+ * for a line between the two. Of one run, the two alone; of a bound, the claim's own sentence. */
+static const char *claim_words(const struct lab_claim *claim, const struct crossover_series *series,
                                struct lab_arena *arena) {
+    const struct crossover_model *below = NULL, *above = NULL;
+    for (int m = 0; m < series->count && !above; m++)
+        if (1e9 * series->models[m]->gflop > claim->effect)
+            above = series->models[m];
+        else
+            below = series->models[m];
+    if (!below || !above || claim->reason || (claim->verdict != LAB_CLAIM_YES && claim->n != 1))
+        return lab_claim_sentence(claim, arena);
+    const char *between = lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject,
+                                           name_of(below), name_of(above));
+    if (claim->verdict != LAB_CLAIM_YES)
+        return lab_arena_printf(arena, "%s (1 run each: no verdict)", between);
+    return lab_arena_printf(arena, "%s, interpolated at %s (95%% CI over runs, %d runs)", between,
+                            lab_claim_short(claim, arena), claim->n);
+}
+
+/* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
+static const char *sentence_of(const struct lab_claim *claim, const struct crossover_series *series,
+                               const char *of, struct lab_arena *arena) {
+    const char *words = claim_words(claim, series, arena);
     if (claim->verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s: %s" BELOW_ABOVE ".", lab_claim_sentence(claim, arena),
-                                of);
-    return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
+        return lab_arena_printf(arena, "%s: %s" BELOW_ABOVE ".", words, of);
+    return lab_arena_printf(arena, "%s.", words);
 }
 
 /* "models of width 512 are ": what a series by depth holds for; "" = all models. */
@@ -79,13 +122,13 @@ static const char *held_words(const struct crossover_series *series, struct lab_
 
 static const char *make_sentence(const struct crossover_series *series, struct lab_arena *arena) {
     const struct lab_claim *claim = &series->claim;
-    const char *bound = common_bound(series, NULL);
+    const char *bound = series_bound(series);
     if (series->count < 2)
         return lab_arena_printf(arena,
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return sentence_of(claim, held_words(series, arena), arena);
+        return sentence_of(claim, series, held_words(series, arena), arena);
     if (*bound)
         return lab_arena_printf(arena, "%s: %s; " NONE_WITHIN ".", claim->subject,
                                 bound_words(series->count, bound, arena));
@@ -102,28 +145,93 @@ static const char *common_sentence(const struct crossover_group *groups, int cou
     int device_count = 0, models = 0;
     for (int g = 0; g < count; g++) {
         int own = 0;
-        for (int s = 0; s < groups[g].series_count; s++)
-            bound = common_bound(&groups[g].series[s], bound);
-        for (int m = 0; m < groups[g].count; m++)
-            own += groups[g].models[m].gflop > 0 && !isnan(groups[g].models[m].excess.effect);
+        for (int m = 0; m < groups[g].count; m++) /* those outside of a series, too */
+            if (is_compared(&groups[g].models[m])) {
+                bound = common_bound(&groups[g].models[m], bound);
+                own++;
+            }
         models = g == 0 || own == models ? own : 0;
         const char *device = groups[g].models[0].point->runs[0]->ranks[0].device;
         device = lab_study_device_title(device, arena);
         if (lab_list_find_text(devices, device_count, device) < 0)
             LAB_ADD(devices, device_count, arena) = device;
     }
-    if (models < 2 || !*bound)
+    if (models < 2 || !bound || !*bound)
         return NULL;
     return lab_arena_printf(arena, "%s on %s; " NONE_WITHIN ".",
                             lab_words_capital(bound_words(models, bound, arena), arena),
                             lab_words_devices(devices, device_count, arena));
 }
 
+#define NAMED_MOST 4
+
+/* "vit32x2x128, vit32x2x256 (compile_model=true)" of models bound so in all groups, or in those in
+ * brackets; "8 models" of more than are read. */
+static const char *list_bound(const struct crossover_group *groups, int count, const char *bound,
+                              struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char **names = NULL;
+    int name_count = 0;
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count; m++)
+            if (is_compared(&groups[g].models[m]) &&
+                lab_list_find_text(names, name_count, name_of(&groups[g].models[m])) < 0)
+                LAB_ADD(names, name_count, arena) = name_of(&groups[g].models[m]);
+    int listed = 0;
+    for (int n = 0; n < name_count; n++) {
+        LAB_AUTO(str, where);
+        int run = 0, so = 0;
+        for (int g = 0; g < count; g++)
+            for (int m = 0; m < groups[g].count; m++) {
+                const struct crossover_model *model = &groups[g].models[m];
+                if (!is_compared(model) || !lab_str_equal(name_of(model), names[n]))
+                    continue;
+                run++;
+                bool other = *model->bound != 'c' && *model->bound != 't' && model->excess.n > 1;
+                if (*bound ? !lab_str_equal(model->bound, bound) : !other)
+                    continue;
+                so++;
+                lab_str_printf(&where, "%s%s", where.length ? "; " : "",
+                               *groups[g].what ? groups[g].what : groups[g].title);
+            }
+        if (so == 0)
+            continue;
+        lab_str_printf(&text, "%s%s", listed++ ? ", " : "", names[n]);
+        if (so < run)
+            lab_str_printf(&text, " (%s)", where.text);
+    }
+    return listed == 0           ? NULL
+           : listed > NAMED_MOST ? lab_arena_printf(arena, "%d models", listed)
+                                 : lab_arena_strdup(arena, text.text);
+}
+
+/* Where no series has a crossover, and models outside of them are bound otherwise: "Transfer-bound:
+ * vit32x2x128. Compute-bound: 11 models. No crossover at fixed depth or width …". NULL = some
+ * series has one. */
+static const char *mixed_sentence(const struct crossover_group *groups, int count,
+                                  struct lab_arena *arena) {
+    for (int g = 0; g < count; g++)
+        for (int s = 0; s < groups[g].series_count; s++)
+            if (groups[g].series_count < 2 ||
+                groups[g].series[s].claim.verdict != LAB_CLAIM_NOT_TESTED)
+                return NULL;
+    const char *transfer = list_bound(groups, count, "transfer", arena),
+               *compute = list_bound(groups, count, "compute", arena),
+               *others = list_bound(groups, count, "", arena);
+    if (count == 0 || !transfer || !compute)
+        return NULL;
+    return lab_arena_printf(arena,
+                            "Transfer-bound: %s. Compute-bound: %s.%s%s%s No crossover at fixed "
+                            "depth or width within the tested range.",
+                            transfer, compute, others ? " Neither for certain: " : "",
+                            others ? others : "", others ? "." : "");
+}
+
 /* Of groups that differ in more than device and NUMA node: how many have a crossover, and where;
  * NULL = fewer than two have for certain. */
 static const char *range_sentence(const struct crossover_group *groups, int count,
                                   struct lab_arena *arena) {
-    const struct lab_claim *least = NULL, *most = NULL;
+    const struct crossover_series *least = NULL, *most = NULL;
     int found = 0, open = 0, all = 0;
     bool alike = true;
     for (int g = 0; g < count; g++) {
@@ -134,8 +242,8 @@ static const char *range_sentence(const struct crossover_group *groups, int coun
             if (claim->verdict != LAB_CLAIM_YES)
                 continue;
             found++;
-            least = !least || claim->effect < least->effect ? claim : least;
-            most = !most || claim->effect > most->effect ? claim : most;
+            least = !least || claim->effect < least->claim.effect ? &groups[g].series[s] : least;
+            most = !most || claim->effect > most->claim.effect ? &groups[g].series[s] : most;
         }
     }
     if (found < 2 || alike)
@@ -147,8 +255,8 @@ static const char *range_sentence(const struct crossover_group *groups, int coun
         lab_str_printf(&text, ", inconclusive in %d", open);
     if (all > found + open)
         lab_str_printf(&text, ", not within the tested range in %d", all - found - open);
-    lab_str_printf(&text, ". Lowest: %s. Highest: %s.", lab_claim_sentence(least, arena),
-                   lab_claim_sentence(most, arena));
+    lab_str_printf(&text, ". Lowest: %s. Highest: %s.", claim_words(&least->claim, least, arena),
+                   claim_words(&most->claim, most, arena));
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -168,13 +276,16 @@ static bool add_pooled(struct lab_analysis_result *result, const struct crossove
         if (claim.verdict == LAB_CLAIM_NOT_TESTED)
             continue;
         lab_analysis_add_claim(result, &claim, arena);
-        lab_str_printf(&text, "%s%s", told ? " " : "",
-                       told ? lab_arena_printf(arena, "%s.", lab_claim_sentence(&claim, arena))
-                            : sentence_of(&claim, "", arena));
+        lab_str_printf(
+            &text, "%s%s", told ? " " : "",
+            told ? lab_arena_printf(arena, "%s.", claim_words(&claim, &groups[0].series[0], arena))
+                 : sentence_of(&claim, &groups[0].series[0], "", arena));
         told++;
     }
     result->answer =
         told ? lab_arena_strdup(arena, text.text) : common_sentence(groups, count, arena);
+    if (!result->answer)
+        result->answer = mixed_sentence(groups, count, arena);
     if (!result->answer)
         result->answer = range_sentence(groups, count, arena);
     return told > 0;
@@ -204,7 +315,9 @@ static void add_part(struct lab_analysis_result *result, const struct crossover_
     for (int s = 0; s < group->series_count; s++)
         lab_str_printf(&text, "%s%s", s ? " " : "", make_sentence(&group->series[s], arena));
     part->answer = lab_arena_strdup(arena, text.text);
-    LAB_PART_FIGURES(part, figure_fields, &group->series[0], arena);
+    struct figures figures = {group->series[0].claim, list_bound(group, 1, "transfer", arena),
+                              list_bound(group, 1, "", arena)};
+    LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     bool found = false;
     for (int s = 0; s < group->series_count; s++)
         found |= group->series[s].claim.verdict != LAB_CLAIM_NOT_TESTED;
@@ -282,7 +395,8 @@ const struct lab_analysis lab_analysis_crossover = {
         "bounds the pipeline. Models are compared within a group: batch size, image size, pool and "
         "compilation are the same.\n\n"
         "The crossover is the work of a sample at which both take as long, on straight lines "
-        "between models of a series (by depth, by width); its interval is over runs, at 95%. "
+        "between models of a series (by depth, by width); its interval is over runs, at 95%. It "
+        "doesn't cover other models of as much work, whose kernels and copies differ. "
         "Blocks that hold the two models next to it count. Outside of the models that were run "
         "there is none.",
     .kinds = (const struct lab_analysis_kind[]){{"crossover.work", LAB_KIND_ESTIMATE},

@@ -141,6 +141,47 @@ static const char *mark_names(const struct crossover_series *const *series, int 
     return names;
 }
 
+/* "vit16x8x768", "5 models": of the groups that are shown, what is in none of their series; "" =
+ * nothing. */
+static const char *left_out(const struct crossover_group *groups, int count,
+                            struct lab_arena *arena) {
+    const char **names = NULL;
+    int name_count = 0;
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count; m++) {
+            const struct crossover_model *model = &groups[g].models[m];
+            const char *name = model->point->runs[0]->model;
+            bool drawn = !(model->gflop > 0) || isnan(model->excess.effect);
+            for (int s = 0; s < groups[g].series_count; s++)
+                for (int i = 0; i < groups[g].series[s].count; i++)
+                    drawn |= groups[g].series[s].models[i] == model;
+            if (!drawn && lab_list_find_text(names, name_count, name) < 0)
+                LAB_ADD(names, name_count, arena) = name;
+        }
+    if (name_count > NAMES_MOST)
+        return lab_arena_printf(arena, "%d models", name_count);
+    LAB_AUTO(str, list);
+    LAB_ADD(names, name_count, arena) = NULL;
+    lab_str_add_list(&list, names, "and");
+    return lab_arena_strdup(arena, list.text);
+}
+
+#define SHORTFALL_LEAST 0.02
+
+/* How far the throughput of a model stays below what its longer stage alone allows: a run fills and
+ * drains the pipeline, and an iteration waits for one of two buffers. */
+static double shortfall_most(const struct crossover_series *const *series, int count) {
+    double most = 0;
+    for (int s = 0; s < count; s++)
+        for (int m = 0; m < series[s]->count; m++) {
+            const struct crossover_model *model = series[s]->models[m];
+            const struct lab_study_point *point = model->point;
+            double rate = lab_study_estimate(point->rates, point->count).value;
+            most = fmax(most, 1 - rate * fmax(model->compute_s, model->transfer_s));
+        }
+    return most;
+}
+
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena) {
     struct lab_chart chart = {.name = "crossover",
@@ -164,6 +205,17 @@ void crossover_add_chart(struct lab_analysis_result *result, const struct crosso
                                          "pipeline.");
     else if (copied)
         chart.caption = lab_arena_printf(arena, "%s 0: copies only.", chart.caption);
+    double shortfall = shortfall_most(chosen, shown);
+    if (shortfall >= SHORTFALL_LEAST)
+        chart.caption = lab_arena_printf(
+            arena,
+            "%s Throughput is up to %.0f%% below 1 / time: filling and draining the pipeline, "
+            "waits for its two buffers.",
+            chart.caption, 100 * shortfall);
+    const char *rest = left_out(groups, count, arena);
+    if (*rest)
+        chart.caption = lab_arena_printf(arena, "%s Not shown, of other depth and width: %s.",
+                                         chart.caption, rest);
     if (all > shown)
         chart.title =
             lab_arena_printf(arena, "%s, %d of %d shown, from the lowest crossover to the highest",
