@@ -9,6 +9,7 @@
 #include "analysis/claims/contrast.h"
 #include "analysis/claims/rows.h"
 #include "analysis/compile/break_even.h"
+#include "analysis/stages/stages.h"
 
 #include "base/list.h"
 #include "base/str.h"
@@ -271,13 +272,11 @@ static struct all look_at(const struct lab_study_table *study, struct lab_arena 
 
 /* --- the whole --- */
 
-/* For certain. */
 static bool changes_so(const struct row *row, bool higher) {
     return row->gain.verdict == LAB_CLAIM_YES && (row->gain.effect > 0) == higher;
 }
 
-/* Whether it is said to be compiled, or not to be: smaller gains aren't worth it, by the rule of
- * `recommend`. */
+/* Whether the answer names it: smaller gains aren't worth it, by the rule of `recommend`. */
 static bool is_named(const struct row *row, bool higher) {
     return changes_so(row, higher) && (!higher || row->gain.effect >= LAB_CLAIM_WORTH);
 }
@@ -301,27 +300,32 @@ static const char *other_models(const struct all *all, bool higher, struct lab_a
     return count <= 2 ? names : NULL;
 }
 
-/* "vit32x2x128", "vit32x2x128 and vit32x2x256", "3 others": neither a difference nor none. */
-static const char *open_models(const struct all *all, struct lab_arena *arena) {
+/* "vit32x2x128 and vit32x2x256", "3 others" without a difference, or with neither that nor none. */
+static const char *unchanged_models(const struct all *all, bool open, struct lab_arena *arena) {
     const char *names = "";
     int count = 0;
-    for (int i = 0; i < all->model_count; i++)
-        if (all->models[i].gain.verdict != LAB_CLAIM_NO &&
-            all->models[i].gain.verdict != LAB_CLAIM_YES)
+    for (int i = 0; i < all->model_count; i++) {
+        enum lab_claim_verdict verdict = all->models[i].gain.verdict;
+        if (open ? verdict != LAB_CLAIM_NO && verdict != LAB_CLAIM_YES : verdict == LAB_CLAIM_NO)
             names = lab_arena_printf(arena, "%s%s%s", names, count++ ? " and " : "",
                                      all->models[i].name);
+    }
     return count > 2 ? lab_arena_printf(arena, "%d others", count) : names;
 }
 
-/* "vit32x2x128 and vit32x2x256" without a difference. */
-static const char *kept_models(const struct all *all, struct lab_arena *arena) {
-    const char *names = "";
-    int count = 0;
-    for (int i = 0; i < all->model_count; i++)
-        if (all->models[i].gain.verdict == LAB_CLAIM_NO)
-            names = lab_arena_printf(arena, "%s%s%s", names, count++ ? " and " : "",
-                                     all->models[i].name);
-    return names;
+/* "transfer-bound " where that is why models don't differ. */
+static const char *why_unchanged(const struct all *all, struct lab_arena *arena) {
+    bool bound = true;
+    for (int m = 0; m < all->model_count; m++) {
+        const struct lab_study_point **points = NULL;
+        int count = 0;
+        for (int i = 0; i < all->pair_count; i++)
+            if (all->models[m].gain.verdict == LAB_CLAIM_NO &&
+                is_of(&all->pairs[i], all->models[m].name, -1))
+                LAB_ADD(points, count, arena) = all->pairs[i].plain;
+        bound = bound && (count == 0 || lab_stage_is_transfer_bound(points, count, arena));
+    }
+    return bound ? "transfer-bound " : "";
 }
 
 /* "vit32x2x128, vit32x4x256", "all but vit32x2x128", "8 of 13 models: vit32x2x128 to vit32x6x512"
@@ -374,7 +378,7 @@ static const char *cost_words(const struct all *all, struct lab_arena *arena) {
                             alike ? "" : " to ", alike ? "" : slow);
 }
 
-/* " Gain below 1%: vit16x12x1024 (+0.9%)." of models that gain for certain, and too little. */
+/* "below 1%: vit16x12x1024 (+0.9%)" of models that gain for certain, and too little; "" = none. */
 static const char *small_words(const struct all *all, struct lab_arena *arena) {
     LAB_AUTO(str, names);
     int count = 0;
@@ -385,8 +389,7 @@ static const char *small_words(const struct all *all, struct lab_arena *arena) {
                            100 * all->models[i].gain.effect);
     if (count > NAMES_MOST)
         lab_str_printf(&names, ", %d more", count - NAMES_MOST);
-    return count ? lab_arena_printf(arena, " Gain below %.0f%%: %s.", 100 * LAB_CLAIM_WORTH,
-                                    names.text)
+    return count ? lab_arena_printf(arena, "below %.0f%%: %s", 100 * LAB_CLAIM_WORTH, names.text)
                  : "";
 }
 
@@ -408,19 +411,22 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
             }
         if (higher)
             text = lab_arena_printf(arena, "Compile %s. %s", higher, text);
+        const char *small = small_words(all, arena);
         if (most > least)
-            text = lab_arena_printf(arena, "%s Models that gain: +%.1f to +%.1f%%%s.", text,
-                                    100 * least, 100 * most, cost_words(all, arena));
-        text = lab_arena_printf(arena, "%s%s", text, small_words(all, arena));
+            text = lab_arena_printf(arena, "%s Models that gain: +%.1f to +%.1f%%%s%s%s.", text,
+                                    100 * least, 100 * most, cost_words(all, arena),
+                                    *small ? "; " : "", small);
+        else if (*small)
+            text = lab_arena_printf(arena, "%s Gain %s.", text, small);
         if (lower)
             text = lab_arena_printf(arena, "%s Lower throughput for %s.", text, lower);
         if (rest > 0 && same == rest && (higher || lower))
-            text = lab_arena_printf(arena, "%s No difference%s for %s.", text,
-                                    lab_claim_larger(bound, arena),
-                                    rest > 2 ? "the others" : kept_models(all, arena));
+            text = lab_arena_printf(arena, "%s No difference%s for %s%s.", text,
+                                    lab_claim_larger(bound, arena), why_unchanged(all, arena),
+                                    unchanged_models(all, false, arena));
         else if (rest > 0 && (higher || lower))
-            text =
-                lab_arena_printf(arena, "%s Inconclusive for %s.", text, open_models(all, arena));
+            text = lab_arena_printf(arena, "%s Inconclusive for %s.", text,
+                                    unchanged_models(all, true, arena));
     }
     if (all->numa.verdict != LAB_CLAIM_NOT_TESTED)
         text = lab_arena_printf(arena, "%s %s.", text,
