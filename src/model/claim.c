@@ -362,7 +362,7 @@ const char *lab_claim_effect(const struct lab_claim *claim, struct lab_arena *ar
 
 const char *lab_claim_short(const struct lab_claim *claim, struct lab_arena *arena) {
     if (claim->subject[0] && lab_str_equal(claim->subject, claim->reference))
-        return "reference";
+        return LAB_CLAIM_REFERENCE;
     if (claim->verdict == LAB_CLAIM_NOT_TESTED)
         return claim->unit ? "–" : "not tested";
     if (claim->unit && claim->verdict == LAB_CLAIM_NO)

@@ -29,10 +29,11 @@ enum lab_claim_verdict {
  * second. */
 #define LAB_CLAIM_NEGLIGIBLE 0.005
 #define LAB_CLAIM_DETECT     0.02
-#define LAB_CLAIM_WORTH      0.01 /* a gain from here on is worth a change of settings */
-#define LAB_CLAIM_RUNS_MOST  50   /* that anybody would run of a point */
-#define LAB_CLAIM_RUNS_LEAST 5    /* of a point: fewer show no spread */
-#define LAB_CLAIM_LEVEL      0.05 /* of a false claim, over all claims of a family */
+#define LAB_CLAIM_WORTH      0.01        /* a gain from here on is worth a change of settings */
+#define LAB_CLAIM_REFERENCE  "reference" /* the effect of a subject against itself */
+#define LAB_CLAIM_RUNS_MOST  50          /* that anybody would run of a point */
+#define LAB_CLAIM_RUNS_LEAST 5           /* of a point: fewer show no spread */
+#define LAB_CLAIM_LEVEL      0.05        /* of a false claim, over all claims of a family */
 
 struct lab_claim {
     const char *kind;                /* "numa.penalty"; the same in every version */

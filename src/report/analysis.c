@@ -16,9 +16,14 @@ const char *lab_report_part_title(const struct lab_analysis_result *result) {
     return "Name";
 }
 
+/* A column of nothing but references compares nothing. */
+static bool says_something(const struct lab_doc_cell *cell) {
+    return cell->text ? !lab_str_equal(cell->text, LAB_CLAIM_REFERENCE) : !isnan(cell->value);
+}
+
 bool lab_report_is_compared(const struct lab_analysis_result *result, int column) {
     for (int i = 0; i < result->part_count && result->columns[column].brief; i++)
-        if (result->parts[i].cells[column].text || !isnan(result->parts[i].cells[column].value))
+        if (says_something(&result->parts[i].cells[column]))
             return true;
     return false;
 }

@@ -2,6 +2,8 @@
 #include "model/reported_metric.h"
 #include "page_fixture.h"
 
+#include "report/analysis.h"
+
 /* Given a line that an analysis advises, then page, best_practices.md and terminal have it; given a
  * question that was not tested, then no chart shows an answer and no choice is called tested. */
 LAB_TEST(all_advise_the_same) {
@@ -141,6 +143,16 @@ LAB_TEST(the_terminal_names_settings) {
     write_end(g);
     assert_contains(g->text.text,
                     "\n  Also      Use batch 16: 12.5% higher throughput than batch 4.\n");
+}
+
+/* Given a column of nothing but references, then the table of the parts is without it. */
+LAB_TEST(a_column_of_references_compares_nothing) {
+    struct given *g = *state;
+    for (int i = 0; i < g->result.part_count; i++) {
+        assert_true(lab_report_is_compared(&g->result, 0));
+        g->result.parts[i].cells[0].text = "reference";
+    }
+    assert_false(lab_report_is_compared(&g->result, 0));
 }
 
 /* Given a line that is for an analysis's own question, then a page about another one leaves it. */
