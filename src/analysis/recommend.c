@@ -309,8 +309,9 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
                            &LAB_ROWS(row_fields, rows, count), arena);
         add_next(part, placements, model, arena);
     }
-    part->about = lab_arena_printf(arena, "%d placement%s, %d run%s", count, count == 1 ? "" : "s",
-                                   figures.runs, figures.runs == 1 ? "" : "s");
+    part->about =
+        lab_arena_printf(arena, "%d placement%s, %d run%s%s", count, count == 1 ? "" : "s",
+                         figures.runs, figures.runs == 1 ? "" : "s", own < 0 ? "" : " per model");
     part->answer = make_answer(placements, own, arena);
     part->untested = part->answer ? NULL : why_untested(placements, arena);
 }
@@ -356,9 +357,20 @@ static void label_rows(struct row *rows, int count, struct shared all, struct la
     }
 }
 
-/* What marks mean: what the table says to use. */
-static const char *mark_words(const struct lab_chart *chart, const char *shared,
-                              struct lab_arena *arena) {
+/* "local NUMA node, smallest batch": what the default has of that which was varied. */
+static const char *default_words(const struct lab_choices *placements, struct lab_arena *arena) {
+    static const char *const words[LAB_FACTORS] = {
+        "local NUMA node", "lowest device", "smallest batch", "uncompiled", "default settings"};
+    const char *text = "";
+    for (int f = 0; f < LAB_FACTORS; f++)
+        if (placements->varies[f])
+            text = lab_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", words[f]);
+    return text;
+}
+
+/* What marks mean, by the rule of the table. */
+static const char *mark_words(const struct lab_chart *chart, const struct lab_choices *placements,
+                              const char *shared, struct lab_arena *arena) {
     bool recommended = false, fallback = false;
     for (int p = 0; p < chart->panel_count; p++)
         for (int s = 0; s < chart->panels[p].series_count; s++) {
@@ -367,14 +379,18 @@ static const char *mark_words(const struct lab_chart *chart, const char *shared,
         }
     if (!recommended && !fallback)
         return shared;
-    return lab_arena_printf(
-        arena, "%s%sOthers may be as good: that isn't certain.%s%s",
-        recommended ? "Recommended: what the table says to use, and devices as good for certain. "
-                    : "",
-        fallback ? "Default, where none is better for certain: local NUMA node, lowest device, "
-                   "smallest batch, uncompiled, and devices as good for certain. "
-                 : "",
-        shared ? " " : "", shared ? shared : "");
+    LAB_AUTO(str, text);
+    if (recommended)
+        lab_str_printf(&text, "Recommended: gains %.0f%% or more over another placement.",
+                       100 * LAB_CLAIM_WORTH);
+    if (fallback)
+        lab_str_printf(&text, "%sDefault (%s): no gain of %.0f%% or more was found.",
+                       text.length ? " " : "", default_words(placements, arena),
+                       100 * LAB_CLAIM_WORTH);
+    if (placements->varies[LAB_FACTOR_DEVICE])
+        lab_str_add(&text, " Devices without a difference are marked alike.");
+    lab_str_printf(&text, "%s%s", shared ? " " : "", shared ? shared : "");
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *shared_words(const struct lab_choices *placements, struct shared all,
@@ -387,16 +403,35 @@ static const char *shared_words(const struct lab_choices *placements, struct sha
                             words + strlen(words) - all.after + (all.before ? 0 : 2));
 }
 
-/* Nothing of settings that had no effect: their differences are noise. */
+/* Models with several placements, from the first to the last where more than fit; returns how many
+ * there are. Nothing of settings that had no effect: their differences are noise. */
+static int choose_models(const struct lab_choices *placements, int room, int *ret_models,
+                         int *ret_shown, struct lab_arena *arena) {
+    int all = 0,
+        *models = lab_arena_alloc(arena, (size_t)placements->model_count + 1, sizeof *models);
+    for (int m = 0; m < placements->model_count && !placements->allreduce; m++) {
+        struct row *rows;
+        if (list_rows(placements, m, arena, &rows) > 1)
+            models[all++] = m;
+    }
+    *ret_shown = all < room ? all : room;
+    for (int i = 0; i < *ret_shown; i++)
+        ret_models[i] = models[all > room && room > 1 ? i * (all - 1) / (room - 1) : i];
+    return all;
+}
+
 static void add_panels(struct lab_chart *chart, const struct lab_choices *placements, bool only,
                        struct lab_arena *arena) {
     struct shared all = only ? find_shared(placements) : (struct shared){0};
-    int models = placements->allreduce ? 0 : placements->model_count;
-    for (int m = 0; m < models && chart->panel_count < PANELS_MAX; m++) {
+    int models[PANELS_MAX], shown,
+        count_all =
+            choose_models(placements, PANELS_MAX - chart->panel_count, models, &shown, arena);
+    if (shown < count_all)
+        chart->title =
+            lab_arena_printf(arena, "%s, %d of %d models shown", chart->title, shown, count_all);
+    for (int i = 0; i < shown; i++) {
         struct row *rows;
-        int count = list_rows(placements, m, arena, &rows);
-        if (count < 2)
-            continue;
+        int m = models[i], count = list_rows(placements, m, arena, &rows);
         label_rows(rows, count, all, arena);
         const char *unit = placements->items[0].point->runs[0]->run->rate_unit;
         struct lab_chart_panel *panel =
@@ -414,8 +449,8 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         if (chart->panels[p].x.name_count > NAMES_MOST)
             chart->columns = 1;
     if (chart->panel_count > 0)
-        chart->caption =
-            mark_words(chart, only ? shared_words(placements, all, arena) : NULL, arena);
+        chart->caption = mark_words(chart, placements,
+                                    only ? shared_words(placements, all, arena) : NULL, arena);
     chart->simulated |= placements->study->simulated;
 }
 
@@ -491,8 +526,7 @@ static int recommend_interest(const struct lab_study_table *study) {
 
 const struct lab_analysis lab_analysis_recommend = {
     .name = "recommend",
-    .summary =
-        "which settings to use (NUMA node, device, batch, compilation, NCCL), and what each gains",
+    .summary = "which settings to use, and what each gains",
     .description =
         "Points of a study that did the same work are placements to choose from. Each choice is "
         "compared with a fixed reference over all pairs of placements that are alike otherwise. "

@@ -80,8 +80,9 @@ LAB_TEST(no_device_is_best_where_none_differs) {
             assert_true(any ||
                         !lab_str_equal(result.charts[0].panels[0].series[i].title, "recommended"));
         if (!any)
-            assert_true(strstr(result.charts[0].caption,
-                               "Default, where none is better for certain: local NUMA node, "));
+            assert_true(strstr(
+                result.charts[0].caption,
+                "Default (local NUMA node, lowest device): no gain of 1% or more was found."));
         for (int p = 0; p < 3 && !any; p++) { /* the chart marks what the table accepts */
             bool others = strstr(figure(&result, p, "best")->text, "GPU 0 (or ");
             const struct lab_chart_panel *panel = &result.charts[0].panels[p];
@@ -197,6 +198,32 @@ LAB_TEST(exceptions_are_compared_with_the_advised_batch) {
     given_end(&given);
 }
 
+/* More models than fit: the chart says so, and has the first and the last. */
+LAB_TEST(a_chart_of_some_models_says_so) {
+    struct given_study given;
+    given_begin(&given, "compile_study");
+    for (int m = 0; m < 14; m++)
+        for (int compiled = 0; compiled < 2; compiled++)
+            repeat(&given,
+                   (struct given_run){.model = lab_arena_printf(&given.arena, "model%02d", m),
+                                      .rate = compiled && m ? 1100 : 1000,
+                                      .flops = 1e9 * (m + 1),
+                                      .suffix = compiled ? "_compiled" : "",
+                                      .options = compiled ? "{\"compile_model\": true}"
+                                                          : "{\"compile_model\": false}"},
+                   3, .001);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    const struct lab_chart *chart = &result.charts[0];
+    assert_string_equal(chart->title, "Throughput of every placement, 12 of 14 models shown");
+    assert_int_equal(chart->panel_count, 12);
+    assert_string_equal(chart->panels[0].title, "model00");
+    assert_string_equal(chart->panels[11].title, "model13");
+    assert_says(chart->caption, "Recommended: gains 1% or more over another placement. Default "
+                                "(uncompiled): no gain of 1% or more was found. All placements: ");
+    assert_string_equal(result.parts[0].about, "2 placements, 6 runs per model");
+    given_end(&given);
+}
+
 /* What no model forbids is one batch for all of them. */
 LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
     struct given_study given;
@@ -224,7 +251,7 @@ LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
             if (lab_str_equal(panel->series[s].title, "recommended"))
                 assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
     }
-    assert_contains(chart->caption, "Recommended: what the table says to use, ");
+    assert_contains(chart->caption, "Recommended: gains 1% or more over another placement. ");
     assert_contains(chart->caption, " All placements: GPU 0, NUMA node 0.");
     given_end(&given);
 }
