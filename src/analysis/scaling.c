@@ -432,7 +432,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
         result->by_point = lab_arena_printf(
             arena,
             "Throughput: mean over runs, ± its 95%% CI. Change: of throughput, compared with "
-            "the model of half the depth or width%s, with its 95%% CI.",
+            "the model of half the depth or width%s, with its 95%% CI. Iteration: time from one to "
+            "the next, shorter than a latency where iterations overlap.",
             has_gaps(group) ? ", over repeats that both have" : "");
     if (count > 0)
         lab_analysis_note(&part->notes, arena,

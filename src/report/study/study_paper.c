@@ -109,7 +109,8 @@ static void add_meaning(struct lab_doc *doc, const struct study_digest *digest, 
                : "Intervals are 95%, within the run: they don't cover other runs.",
         across && within ? " A point with one run has the interval within that run." : "",
         latency && shows_latency(digest) && strcmp(study_latency_title(digest), "Time") != 0
-            ? " Latency: one iteration, first to last stage; 95% are below p95."
+            ? " Latency: one iteration, first to last stage, with its waits where iterations "
+              "overlap; 95% are below p95."
             : "");
 }
 
