@@ -1,63 +1,5 @@
 /* How long runs will take, from those that are done. */
-#include "folder_fixture.h"
-
-#include "model/result.h"
-#include "run/history.h"
-
-#include <math.h>
-
-#define S 1000000000LL
-
-static const struct lab_run_rank on_node0 = {0, "cpu:0", 0}, on_node1 = {0, "cpu:0", 1};
-
-/* A run of 100 iterations after 20 to warm up, that took `seconds`. */
-static struct lab_run done_run(int64_t number, double seconds) {
-    return (struct lab_run){.number = number,
-                            .id = "gpu0_numa0_vit",
-                            .identity = (uint64_t)number,
-                            .workload = "vit",
-                            .options = "{\"depth\": 6}",
-                            .iterations = 100,
-                            .warmup_iterations = 20,
-                            .ranks = &on_node0,
-                            .rank_count = 1,
-                            .state = LAB_RUN_DONE,
-                            .start_ns = 50 * S,
-                            .end_ns = 50 * S + (int64_t)(seconds * S),
-                            .start_wall_ns = number * S};
-}
-
-static struct lab_run planned_run(int64_t number) {
-    struct lab_run run = done_run(number, 0);
-    run.state = LAB_RUN_PLANNED;
-    run.start_ns = run.end_ns = run.start_wall_ns = 0;
-    return run;
-}
-
-static struct lab_run running_run(int64_t number) { /* since 100 s on the clock */
-    struct lab_run run = planned_run(number);
-    run.state = LAB_RUN_RUNNING;
-    run.start_ns = 100 * S;
-    return run;
-}
-
-static struct lab_history *history_of(const struct lab_run *runs, int count) {
-    struct lab_history *history = lab_history_open(MACHINE, 0, NULL);
-    for (int i = 0; i < count; i++)
-        lab_history_add(history, &runs[i]);
-    return history;
-}
-
-static void assert_expects(const struct lab_history *history, const struct lab_run *run,
-                           enum lab_history_basis expected_basis, double expected) {
-    enum lab_history_basis basis;
-    double seconds = lab_history_expect(history, run, &basis);
-    assert_int_equal(basis, expected_basis);
-    if (isnan(expected))
-        assert_true(isnan(seconds));
-    else
-        assert_float_equal(seconds, expected, 1e-6);
-}
+#include "history_fixture.h"
 
 /* --- one run --- */
 
@@ -101,17 +43,6 @@ LAB_TEST(other_counts_and_places_are_scaled_by_iterations) {
     assert_expects(history, &longer, LAB_HISTORY_SCALED, 100);
     assert_expects(history, &elsewhere, LAB_HISTORY_SCALED, 12);
     lab_history_close(history);
-}
-
-/* Gives it a result: its iterations lie between these seconds after its start. */
-static void set_span(struct lab_run *run, double first_s, double last_s) {
-    struct lab_result *both = lab_arena_alloc(&arena, 2, sizeof *both);
-    both[0] = both[1] = lab_result_none;
-    both[0].ranks = &both[1];
-    both[0].rank_count = 1;
-    both[1].first_ns = run->start_ns + (int64_t)(first_s * S);
-    both[1].last_ns = run->start_ns + (int64_t)(last_s * S);
-    run->result = both;
 }
 
 LAB_TEST(what_a_run_takes_beside_its_iterations_is_not_scaled) {
@@ -391,6 +322,21 @@ LAB_TEST(from_5_percent_on_it_goes_by_its_own_progress) {
     progress.done = 5;
     progress.time_ns = 105 * S; /* 25 in 5 s */
     assert_float_equal(estimate(runs, 2, &progress, 105 * S, 1).left_s, 19, 1e-6);
+}
+
+/* Given a run under way that nothing is known of, then it takes what others took less what it has. */
+LAB_TEST(an_unknown_run_under_way_has_had_some_of_the_mean) {
+    struct lab_run runs[] = {done_run(1, 10), running_run(2)};
+    runs[1].workload = "gemm";
+    assert_float_equal(estimate(runs, 2, NULL, 103 * S, 1).left_s, 7, 1e-6);
+    assert_float_equal(estimate(runs, 2, NULL, 150 * S, 1).left_s, 0, 1e-6);
+    assert_int_equal(estimate(runs, 2, NULL, 103 * S, 1).guessed, 1);
+    runs[0].workload = runs[1].workload = "nobody counts it"; /* by the mean of its workload */
+    runs[1].options = "{}";
+    assert_int_equal(estimate(runs, 2, NULL, 103 * S, 1).guessed, 1);
+    runs[1] = running_run(2);
+    runs[0] = done_run(1, 10);
+    assert_int_equal(estimate(runs, 2, NULL, 103 * S, 1).guessed, 0);
 }
 
 LAB_TEST(its_own_progress_needs_no_history) {
