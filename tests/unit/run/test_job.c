@@ -80,7 +80,6 @@ LAB_TEST(a_simulated_machine_comes_with_the_job) {
     assert_true(job.start_ns == sent.start_ns);
 }
 
-/* The example with one field set to a JSON text, or left out where it is NULL. */
 LAB_TEST(a_phase_comes_with_the_job) {
     static const int cpus[] = {1, 3};
     static const struct lab_job_choice choices[] = {{"baseline", "rows=4"},
@@ -110,22 +109,27 @@ LAB_TEST(a_phase_comes_with_the_job) {
     assert_string_equal(job.ranks[0].choices[1].config, "rows=8");
 }
 
-static void refuse(const char *key, const char *json, const char *message) {
-    struct lab_job sent = example(), job;
-    struct lab_err err = LAB_ERR_INIT;
+/* The example with one field set to a JSON text, or left out where it is NULL. */
+static const char *with_field(const char *key, const char *json) {
+    struct lab_job sent = example();
     const char *text = text_of(&sent);
     struct lab_value *whole = NULL, *changed = lab_value_map(&test_arena), *field = NULL;
-    assert_int_equal(lab_json_parse(text, strlen(text), "test", &test_arena, &whole, &err), 0);
-    if (json && lab_json_parse(json, strlen(json), "test", &test_arena, &field, &err) < 0)
-        fail_msg("%s", err.text);
+    ASSERT_OK(lab_json_parse(text, strlen(text), "test", &test_arena, &whole, err));
+    if (json)
+        ASSERT_OK(lab_json_parse(json, strlen(json), "test", &test_arena, &field, err));
     for (int i = 0; i < whole->count; i++)
         if (!lab_str_equal(whole->keys[i], key))
             lab_value_set(&test_arena, changed, whole->keys[i], whole->items[i]);
     if (field)
         lab_value_set(&test_arena, changed, key, field);
-    LAB_AUTO(str, out);
-    lab_json_write(changed, 0, &out);
-    assert_int_equal(lab_job_read(out.text, out.length, &test_arena, &job, &err), -1);
+    return lab_json_text(changed, &test_arena);
+}
+
+static void refuse(const char *key, const char *json, const char *message) {
+    struct lab_job job;
+    struct lab_err err = LAB_ERR_INIT;
+    const char *text = with_field(key, json);
+    assert_int_equal(lab_job_read(text, strlen(text), &test_arena, &job, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, message))
         fail_msg("%s=%s: '%s' isn't in: %s", key, json, message, err.text);
@@ -198,6 +202,81 @@ LAB_TEST(ranks_are_checked_one_by_one) {
             "ranks",
             lab_arena_printf(&test_arena, "[" RANK("0", ",\"numa_node\":0,%s") "]", cases[i].more),
             cases[i].message);
+}
+
+/* What is just allowed, and what may be left out. */
+LAB_TEST(bounds_are_allowed_themselves) {
+    static const struct {
+        const char *key, *json;
+    } cases[] = {
+        {"folder", "\"\""},
+        {"folder", "\"/\""},
+        {"gang_size", "65536"},
+        {"iterations", "2147483647"},
+        {"warmup_iterations", "0"},
+        {"warmup_iterations", "2147483647"},
+        {"duration_s", "0"},
+        {"seed", "0"},
+        {"seed", "9007199254740991"},
+        {"repeat", "0"},
+        {"repeat", "2147483647"},
+        {"repeat", NULL},
+        {"port", "0"},
+        {"port", "65535"},
+        {"port", NULL},
+        {"launcher", NULL},
+        {"ranks", "[" RANK("0", ",\"numa_node\":-1") "]"},
+        {"ranks", "[" RANK("2", ",\"numa_node\":2147483647") "]"},
+        {"ranks", "[" RANK("0", ",\"numa_node\":0,\"cpus\":[0,8191]") "]"},
+        {"ranks", "[" RANK("0", ",\"numa_node\":0,\"cpus\":[]") "]"},
+        {"ranks", "[" RANK("0", ",\"numa_node\":0,\"cpus\":[5,6,7]") "]"},
+        {"ranks", "[" RANK("0", ",\"numa_node\":0") "," RANK("1", ",\"numa_node\":0") "]"},
+        {"simulation", "{\"machine\":\"x\",\"definition\":\"y\",\"chance\":0,\"start_ns\":1}"},
+        {"phase", "{\"probe\":true,\"tune_s\":0}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_job job;
+        const char *text = with_field(cases[i].key, cases[i].json);
+        ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
+    }
+    refuse("gang_size", "65537", "'gang_size' is 65537, possible is 1 to 65536");
+    refuse("iterations", "2147483648", "'iterations' is 2147483648, possible is 0 to 2147483647");
+    refuse("warmup_iterations", "2147483648", "'warmup_iterations' is 2147483648");
+    refuse("seed", "-1", "'seed' is -1");
+    refuse("repeat", "-1", "'repeat' is -1");
+    refuse("repeat", "2147483648", "'repeat' is 2147483648");
+    refuse("port", "-1", "'port' is -1, possible is 0 to 65535");
+    refuse("port", "65536", "'port' is 65536, possible is 0 to 65535");
+    refuse("launcher", "1", "'launcher' must be true or false");
+    refuse("phase", "{\"probe\":true}", "phase: 'tune_s' is missing");
+    refuse("phase", "{\"probe\":true,\"tune_s\":-1}", "phase: 'tune_s' is -1, the least is 0");
+    refuse("phase", "{\"probe\":true,\"tune_s\":1,\"disturb\":\"\"}", "phase: 'disturb' is empty");
+    refuse("ranks", "[{\"index\":0,\"gpu_id\":-1,\"device\":\"x\",\"numa_node\":0}]",
+           "'gpu_id' is -1");
+    refuse("ranks", "[" RANK("-1", ",\"numa_node\":0") "]", "'index' is -1, possible is 0 to 2");
+}
+
+/* The reader takes 64 choices of a rank. */
+LAB_TEST(as_many_choices_as_there_are_phases) {
+    for (int count = 63; count <= 66; count++) {
+        LAB_AUTO(str, ranks);
+        struct lab_job job;
+        lab_str_add(&ranks, "[{\"index\":0,\"gpu_id\":0,\"device\":\"x\",\"numa_node\":0,"
+                            "\"choices\":[");
+        for (int i = 0; i < count; i++)
+            lab_str_printf(&ranks, "%s{\"phase\":\"p%d\",\"config\":\"c\"}", i ? "," : "", i);
+        lab_str_add(&ranks, "]}]");
+        if (count > 64) {
+            refuse("ranks", ranks.text,
+                   lab_arena_printf(&test_arena, "'choices' has %d, possible is 1 to 64", count));
+            continue;
+        }
+        const char *text = with_field("ranks", ranks.text);
+        ASSERT_OK(lab_job_read(text, strlen(text), &test_arena, &job, err));
+        assert_int_equal(job.ranks[0].choice_count, count);
+        assert_string_equal(job.ranks[0].choices[count - 1].phase,
+                            lab_arena_printf(&test_arena, "p%d", count - 1));
+    }
 }
 
 LAB_TEST(a_job_says_how_much_to_measure) {
