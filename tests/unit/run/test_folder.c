@@ -77,6 +77,18 @@ LAB_TEST(one_that_is_never_published_leaves_nothing) {
     lab_folder_close(&folder); /* twice does no harm */
 }
 
+/* Given a hidden folder that somebody removed, then it gets no name. */
+LAB_TEST(one_that_is_gone_is_not_published) {
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(false);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    lab_own_remove_tree(folder.path);
+    assert_refused(lab_folder_publish(&folder, &err), LAB_ERR_SYSTEM,
+                   lab_arena_printf(&arena, "naming the study's directory %s", folder.place));
+    lab_folder_close(&folder);
+    assert_false(exists(in_study("")));
+}
+
 LAB_TEST(a_name_that_is_taken_gets_a_suffix) {
     struct lab_folder folders[3];
     struct lab_folder_request wanted = request(false);
@@ -133,6 +145,18 @@ LAB_TEST(a_study_needs_a_name_that_can_be_a_directory) {
         wanted.study = names[i];
         assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "experiment.name=");
     }
+    char name[257];
+    for (size_t length = 255; length <= 256; length++) {
+        memset(name, 'a', sizeof name);
+        name[length] = '\0';
+        wanted.study = name;
+        if (length > 255)
+            assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
+                           "it needs 1 to 255 characters");
+        else
+            assert_works(lab_folder_open(&wanted, &folder, &err));
+        lab_folder_close(&folder);
+    }
 }
 
 /* --- what others left under hidden names --- */
@@ -164,6 +188,15 @@ LAB_TEST(hidden_folders_of_the_dead_are_removed_and_no_others) {
     make_directories(lab_arena_printf(&arena, "%s/.git", date));
     make_directories(lab_arena_printf(&arena, "%s/.10-42-03.mine", date));
     make_directories(lab_arena_printf(&arena, "%s/10-42-03", date));
+    static const char *const others[] = {".10-42-0x.9", ".10-42-03x9", ".10-42-03", ".10-42-03.",
+                                         "x10-42-03.9"};
+    for (int i = 0; i < 5; i++)
+        make_directories(lab_arena_printf(&arena, "%s/%s/lock", date, others[i]));
+    make_directories(lab_arena_printf(&arena, "%s/.10-42-03.9.2", date));
+    make_directories(lab_arena_printf(&arena, "%s/.10-42-03.7", date));
+    if (chown(lab_arena_printf(&arena, "%s/.10-42-03.7", date), 65534, 65534) < 0)
+        lab_own_remove_tree(lab_arena_printf(&arena, "%s/.10-42-03.7", date));
+    int theirs = exists(lab_arena_printf(&arena, "%s/.10-42-03.7", date));
     /* when */
     struct lab_folder folder = LAB_FOLDER_INIT;
     assert_works(lab_folder_open(&wanted, &folder, &err));
@@ -172,9 +205,12 @@ LAB_TEST(hidden_folders_of_the_dead_are_removed_and_no_others) {
     assert_true(exists(lab_arena_printf(&arena, "%s/.git", date)));
     assert_true(exists(lab_arena_printf(&arena, "%s/.10-42-03.mine", date)));
     assert_true(exists(lab_arena_printf(&arena, "%s/10-42-03", date)));
-    assert_int_equal(count_entries(date), 5); /* these, the living one's, our own */
+    assert_false(exists(lab_arena_printf(&arena, "%s/.10-42-03.9.2", date)));
+    for (int i = 0; i < 5; i++)
+        assert_true(exists(lab_arena_printf(&arena, "%s/%s", date, others[i])));
+    assert_int_equal(count_entries(date), 10 + theirs); /* these, the living one's, our own */
     lab_folder_close(&folder);
-    assert_int_equal(count_entries(date), 4);
+    assert_int_equal(count_entries(date), 9 + theirs);
     wait_for_other(&living);
 }
 

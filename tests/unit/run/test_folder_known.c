@@ -1,6 +1,7 @@
 /* All studies of a user, and which of them a word means. */
 #include "folder_fixture.h"
 
+#include <pwd.h>
 #include <utime.h>
 
 static const char *make_known(const char *name) {
@@ -58,13 +59,50 @@ LAB_TEST(what_is_gone_is_forgotten) {
 }
 
 LAB_TEST(foreign_files_in_the_registry_are_left_alone) {
-    make_known("outputs/quick_test/2026-11-14/10-00-00");
+    const char *study = make_known("outputs/quick_test/2026-11-14/10-00-00");
+    make_study(in_root("other"), PLAN, MACHINE, 0);
     write_file(in_root("state/gpulab/studies/README"), "/tmp");
     write_file(in_root("state/gpulab/studies/0123456789abcdef"), "");
     write_file(in_root("state/gpulab/studies/0123456789abcdee"), "not a path");
     make_directories(in_root("state/gpulab/studies/0123456789abcded"));
+    /* names that are no hash, and one that leads nowhere */
+    write_file(in_root("state/gpulab/studies/0123456789abcde"), in_root("other"));
+    write_file(in_root("state/gpulab/studies/0123456789abcdef0"), in_root("other"));
+    write_file(in_root("state/gpulab/studies/0123456789abcdeF"), in_root("other"));
+    assert_int_equal(symlink("nothing", in_root("state/gpulab/studies/0123456789abcdea")), 0);
+    /* a path with a zero in it */
+    FILE *file = fopen(in_root("state/gpulab/studies/0123456789abcdeb"), "w");
+    assert_non_null(file);
+    fwrite(study, 1, strlen(study) + 1, file);
+    fclose(file);
     known(1);
-    assert_int_equal(count_entries(in_root("state/gpulab/studies")), 5);
+    assert_int_equal(count_entries(in_root("state/gpulab/studies")), 10);
+    write_file(in_root("state/gpulab/studies/0123456789abcdec"), in_root("other"));
+    known(2);
+}
+
+/* The user's state folder, by the environment, else by the system's list of users. */
+LAB_TEST(state_is_kept_where_the_environment_says) {
+    const struct passwd *user = getpwuid(getuid());
+    const char *home = getenv("HOME") ? lab_arena_strdup(&arena, getenv("HOME")) : NULL;
+    const char *of_user =
+        user ? lab_arena_printf(&arena, "%s/.local/state/gpulab", user->pw_dir) : "";
+    const struct {
+        const char *state, *home, *expected;
+    } cases[] = {{"/x", "/h", "/x/gpulab"},
+                 {"x", "/h", "/h/.local/state/gpulab"},
+                 {"", "/h", "/h/.local/state/gpulab"},
+                 {NULL, "/h", "/h/.local/state/gpulab"},
+                 {NULL, "h", of_user},
+                 {NULL, NULL, of_user}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cases[i].state ? setenv("XDG_STATE_HOME", cases[i].state, 1) : unsetenv("XDG_STATE_HOME");
+        cases[i].home ? setenv("HOME", cases[i].home, 1) : unsetenv("HOME");
+        const char *found = lab_folder_state(&arena);
+        assert_string_equal(found ? found : "", cases[i].expected);
+    }
+    if (home)
+        setenv("HOME", home, 1);
 }
 
 /* From a folder without studies: those of a folder are known without a registry. */
@@ -108,7 +146,8 @@ LAB_TEST(without_a_registry_those_here_are_known) {
 LAB_TEST(a_path_to_or_into_a_study_is_that_study) {
     const char *folder = in_root("elsewhere/mine"); /* not registered */
     make_study(folder, PLAN, MACHINE, 0);
-    make_directories(lab_arena_printf(&arena, "%s/logs", folder));
+    make_directories(lab_arena_printf(&arena, "%s/logs/deep", folder));
+    write_file(lab_arena_printf(&arena, "%s/logs/deep/file", folder), "");
     write_file(lab_arena_printf(&arena, "%s/results.json", folder), "[]");
     write_file(lab_arena_printf(&arena, "%s/logs/a.stderr", folder), "");
     assert_string_equal(resolve(folder), folder);
@@ -116,6 +155,11 @@ LAB_TEST(a_path_to_or_into_a_study_is_that_study) {
     assert_string_equal(resolve(lab_arena_printf(&arena, "%s/study.db", folder)), folder);
     assert_string_equal(resolve(lab_arena_printf(&arena, "%s/results.json", folder)), folder);
     assert_string_equal(resolve(lab_arena_printf(&arena, "%s/logs/a.stderr", folder)), folder);
+    assert_string_equal(resolve(lab_arena_printf(&arena, "%s/logs/deep", folder)), folder);
+    const char *path;
+    assert_refused(lab_folder_resolve(lab_arena_printf(&arena, "%s/logs/deep/file", folder), &arena,
+                                      &path, &err),
+                   LAB_ERR_USER, "there is no study in ");
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(lab_arena_printf(&arena, "%s/logs", folder)), 0);
@@ -165,6 +209,13 @@ LAB_TEST(words_that_mean_no_study_are_refused) {
     make_directories(in_root("empty"));
     assert_refused(lab_folder_resolve(in_root("empty"), &arena, &path, &err), LAB_ERR_USER,
                    "there is no study in");
+    static const char *const paths[] = {"zebra.db", "quick_test/zebra", "a/quick_test"};
+    for (int i = 0; i < 3; i++)
+        assert_refused(lab_folder_resolve(paths[i], &arena, &path, &err), LAB_ERR_USER,
+                       lab_arena_printf(&arena, "there is no file or directory '%s'", paths[i]));
+    /* part of a name is none; nor is a study's option where another has the name */
+    assert_refused(lab_folder_resolve("uick_test", &arena, &path, &err), LAB_ERR_USER,
+                   "no study 'uick_test'; did you mean 'quick_test'?");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
