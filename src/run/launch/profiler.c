@@ -23,14 +23,14 @@ static bool is_program(const char *path) {
 
 static bool is_on_path(const char *name) {
     const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
+    while (path) { /* an empty part is the current folder */
+        int length = (int)strcspn(path, ":");
         char file[PATH_MAX];
-        if (snprintf(file, sizeof file, "%.*s/%s", (int)length, length ? path : ".", name) <
+        if (snprintf(file, sizeof file, "%.*s/%s", length ? length : 1, length ? path : ".", name) <
                 (int)sizeof file &&
             is_program(file))
             return true;
-        path += length + (path[length] == ':');
+        path = path[length] ? path + length + 1 : NULL;
     }
     return false;
 }

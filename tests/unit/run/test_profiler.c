@@ -62,6 +62,16 @@ LAB_TEST(a_profiler_has_to_be_on_the_path) {
             assert_contains(why.text, "there is no nsys on PATH");
         ASSERT_OK(lab_profiler_check(&other, err));
     }
+    /* an empty part is the folder one is in */
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(good), 0);
+    static const char *const empty[] = {"", ":", "/nowhere:", ":/nowhere", "/nowhere::/nowhere"};
+    for (int i = 0; i < 5; i++) {
+        setenv("PATH", empty[i], 1);
+        ASSERT_OK(lab_profiler_check(&wanted, err));
+    }
+    assert_int_equal(chdir(before), 0);
     unsetenv("PATH");
     ASSERT_FAILS(lab_profiler_check(&wanted, err), LAB_ERR_USER, "experiment.profiler=none");
     setenv("PATH", path, 1);
