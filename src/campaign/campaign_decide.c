@@ -42,8 +42,10 @@ static const char *find_fault(const struct lab_campaign *campaign,
     double failed = counts->planned ? (double)counts->failed / counts->planned : 0;
     const char *of = counts->error ? ", the first: " : "", *error = counts->error;
     if (counts->ended && counts->planned > 0 && counts->done == 0)
-        return lab_arena_printf(arena, "all %d runs failed%s%s", counts->planned, of,
-                                error ? error : "");
+        return counts->planned == 1 ? lab_arena_printf(arena, "its run failed%s%s",
+                                                       error ? ": " : "", error ? error : "")
+                                    : lab_arena_printf(arena, "all %d runs failed%s%s",
+                                                       counts->planned, of, error ? error : "");
     if ((campaign->failures_most > 0 || phase->gate.success > 0) && failed > most + 1e-12)
         return lab_arena_printf(arena, "%d of %d runs failed (%.1f%%, at most %.3g%% may)%s%s",
                                 counts->failed, counts->planned, 100 * failed, 100 * most, of,
