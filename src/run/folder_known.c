@@ -272,7 +272,7 @@ static const char *newest_below(const char *word, const char *const *paths, int 
     LAB_AUTO_FREE char *real = realpath(word, NULL);
     size_t length = real ? strlen(real) : 0;
     const char *found = NULL;
-    for (int i = 0; length > 1 && i < count && !found; i++)
+    for (int i = 0; real && i < count && !found; i++)
         if (lab_str_starts(paths[i], real) && paths[i][length] == '/')
             found = paths[i];
     return found;

@@ -170,8 +170,7 @@ static double span_s(const struct lab_run *run, int64_t *ret_first_ns, int64_t *
 static double step_s(const struct lab_run *run, double duration_s) {
     int64_t first_ns, last_ns;
     double measured_s = span_s(run, &first_ns, &last_ns), all_s = duration_s / steps_of(run);
-    if (measured_s > 0 && first_ns >= run->start_ns && last_ns <= run->end_ns &&
-        run->iterations > 0)
+    if (measured_s > 0 && first_ns >= run->start_ns && last_ns <= run->end_ns)
         return fmin(measured_s / (double)run->iterations, all_s);
     return all_s;
 }
@@ -351,7 +350,7 @@ static double fit_step(const struct group *amounts, const struct group *steps, d
     double n = 0, x = 0, xx = 0, y = 0, xy = 0; /* of 1/s, w/s; the target is 1 */
     for (int i = 0; i < steps->count; i++) {
         double unit = 1 / steps->values[i], scaled = amounts->values[i] / steps->values[i];
-        if (!(steps->values[i] > 0) || !(amounts->values[i] > 0))
+        if (!(amounts->values[i] > 0))
             continue;
         n += unit * unit;
         x += unit * scaled;
@@ -377,8 +376,7 @@ static double expect_by_work(const struct lab_history *history, const struct kno
     double work = amounts ? work_of(history, run, keys->options) : 0;
     if (!amounts || !steps || !(work > 0) || !(steps_of(run) > 0))
         return NAN;
-    return fmax(0, median_of(&known->fixeds, keys->kind)) +
-           fit_step(amounts, steps, work) * steps_of(run);
+    return median_of(&known->fixeds, keys->kind) + fit_step(amounts, steps, work) * steps_of(run);
 }
 
 static double mean_of(const struct groups *groups, uint64_t key) {

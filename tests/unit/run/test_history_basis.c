@@ -210,7 +210,7 @@ LAB_TEST(a_correction_is_tenfold_at_most) {
 LAB_TEST(the_newest_studies_are_read_and_the_own_one_counts_as_read) {
     const char *newest = in_root("outputs/quick_test/2026-11-16/10-00-00");
     const char *older = in_root("outputs/quick_test/2026-11-15/10-00-00");
-    make_study(newest, PLAN, MACHINE, 2); /* 2 s a run of 10 iterations */
+    make_study(newest, PLAN, MACHINE, 1); /* 2 s, of 10 iterations */
     make_study(older, PLAN, MACHINE, 0);
     struct lab_store *store;
     assert_works(lab_store_open(lab_arena_printf(&arena, "%s/study.db", older), LAB_STORE_WRITE,
