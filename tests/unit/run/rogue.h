@@ -227,20 +227,30 @@ static void rogue_lie_early(const char *lie) {
     rogue_hang();
 }
 
+static void rogue_sample(int entity, int64_t time_ns) {
+    static const struct lab_column column = {LAB_METRIC_POWER, -1};
+    int64_t value = 1000;
+    SAY(.type = LAB_FRAME_ENTITY, .entity = {0,
+                                             {.id = "",
+                                              .name = "",
+                                              .pci = "",
+                                              .parent = -1,
+                                              .columns = &column,
+                                              .column_count = 1}});
+    SAY(.type = LAB_FRAME_TICKS, .ticks = {entity, 1, &time_ns, &value, 1});
+}
+
 static void rogue_lie(const char *lie) {
     rogue_lie_early(lie);
     for (int i = 0; i < rogue_job.rank_count; i++)
         SAY(.type = LAB_FRAME_READY, .rank = rogue_job.ranks[i].index);
     rogue_hear(LAB_FRAME_GO);
     if (strcmp(lie, "sampled") == 0)
-        SAY(.type = LAB_FRAME_ENTITY,
-            .entity = {0,
-                       {.id = "",
-                        .name = "",
-                        .pci = "",
-                        .parent = -1,
-                        .columns = &(struct lab_column){LAB_METRIC_POWER, -1},
-                        .column_count = 1}});
+        rogue_sample(0, 0);
+    else if (strcmp(lie, "sampled_before") == 0)
+        rogue_sample(0, rogue_job.start_ns - 1);
+    else if (strcmp(lie, "sampled_nobody") == 0)
+        rogue_sample(1, rogue_job.start_ns);
     else if (strcmp(lie, "garbage") == 0)
         rogue_send("\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9);
     else if (strcmp(lie, "rank") == 0)

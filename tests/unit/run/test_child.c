@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -237,6 +238,78 @@ LAB_TEST(variables_of_a_process) {
     assert_false(lab_process_has_variable(pid, "TEST_VARIABLE=value", false));
     lab_child_kill(&child, now());
     wait_until_gone(&child);
+}
+
+LAB_TEST(when_a_child_has_to_be_looked_at) {
+    enum { NOW = 1000000, GRACE = 500, GIVE_UP = 10, TICK_MS = 10 };
+    const int64_t late = GRACE + GIVE_UP * LAB_NS_PER_S, tick = TICK_MS * LAB_NS_PER_MS;
+    const struct {
+        struct lab_child child;
+        int64_t due_ns;
+    } cases[] = {
+        {{.state = LAB_CHILD_NONE, .pidfd = -1}, INT64_MAX},
+        {{.state = LAB_CHILD_GONE, .pidfd = -1, .stopped = true}, INT64_MAX},
+        {{.state = LAB_CHILD_ENDED, .sweep_ns = 77, .stopped = true}, 77},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = 3}, INT64_MAX},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = -1}, NOW + tick},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = 3, .stopped = true}, NOW + GRACE},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = -1, .stopped = true}, NOW + GRACE},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = 3, .stopped = true, .killed = true}, NOW + late},
+        {{.state = LAB_CHILD_RUNNING, .pidfd = -1, .stopped = true, .killed = true}, NOW + tick},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_child one = cases[i].child;
+        one.stop_ns = NOW;
+        one.grace_ns = GRACE;
+        if (lab_child_due(&one, NOW) != cases[i].due_ns)
+            fail_msg("%zu: %lld", i, (long long)lab_child_due(&one, NOW));
+    }
+}
+
+/* Given a child that hangs in the kernel, as it seems, then it is given up. */
+LAB_TEST(what_cannot_be_killed_is_given_up) {
+    start(&child, "exec sleep 1000", 0);
+    pid_t pid = child.pid;
+    child.stopped = child.killed = true;
+    child.stop_ns = now();
+    assert_int_equal(lab_child_tend(&child, child.stop_ns + 10 * LAB_NS_PER_S - 1),
+                     LAB_CHILD_RUNNING);
+    assert_int_equal(lab_child_tend(&child, child.stop_ns + 10 * LAB_NS_PER_S), LAB_CHILD_GONE);
+    assert_true(child.stuck);
+    assert_int_equal(child.exit_status, -1);
+    assert_int_equal(child.signal, SIGKILL);
+    lab_child_release(&child);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+LAB_TEST(who_is_released_while_it_runs_is_killed) {
+    int status = 0;
+    start(&other, "exec sleep 1000", 0);
+    start(&child, "exec sleep 1000", 0);
+    pid_t first = other.pid, second = child.pid;
+    lab_child_release(&other); /* the one that was started first */
+    assert_int_equal(waitpid(first, &status, 0), first);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_ptr_equal(children.first, &child);
+    lab_child_release(&child);
+    assert_int_equal(waitpid(second, &status, 0), second);
+    assert_null(children.first);
+}
+
+LAB_TEST(memory_of_a_process) {
+    enum { BYTES = 64 << 20 };
+    int64_t before[2] = {lab_process_memory(getpid(), false), lab_process_memory(getpid(), true)};
+    /* the kernel fills it: a sanitizer that saw it written would keep as much for itself */
+    void *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    assert_true(block != MAP_FAILED);
+    for (int proportional = 0; proportional < 2; proportional++) {
+        int64_t bytes = lab_process_memory(getpid(), proportional) - before[proportional];
+        assert_true(bytes > BYTES * 0.9 && bytes < BYTES * 1.2);
+    }
+    munmap(block, BYTES);
+    assert_int_equal(lab_process_memory(-1, true), 0);
 }
 
 LAB_TEST(the_tree) {

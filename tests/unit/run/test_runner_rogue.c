@@ -169,6 +169,24 @@ LAB_TEST(more_lies) {
     assert_failed(3, "it sent iterations after its result");
 }
 
+/* Given simulated devices, then their samples have to be of theirs, and of their time. */
+LAB_TEST(lies_about_samples) {
+    struct lab_machine machine = {.source = "sim:one", .simulated = true};
+    struct lab_device_ref device = {
+        .name = "sim:one:0", .machine = &machine, .definition = "title: one"};
+    plan.machine = &machine;
+    plan.devices = (struct lab_device_list){.items = &device, .count = 1};
+    spec.monitor = true;
+    spec.machine = &machine;
+    add_run("lie.sampled_before", "sim:one:0");
+    add_run("lie.sampled_nobody", "sim:one:0");
+    assert_carried_out();
+    spec.monitor = false;
+    spec.machine = NULL;
+    assert_failed(1, "it sent a sample from before it began");
+    assert_failed(2, "it sent samples of an unknown entity");
+}
+
 static int begin(int argc, char **argv) {
     rogue_main(argc, argv);
     return LAB_TEST_GO;
