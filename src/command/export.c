@@ -166,7 +166,9 @@ static int select_runs(const struct lab_command_call *call, struct source *sourc
                        nearest    ? nearest
                        : names[0] ? names[0]
                                   : "",
-                       nearest || names[0] ? "'" : "");
+                       nearest    ? "'?"
+                       : names[0] ? "'"
+                                  : "");
 }
 
 static bool is_in(const struct source *source, int64_t time_ns) {

@@ -42,9 +42,21 @@ END
 gpulab() {
     "$gpulab" "$@"
 }
+# shellcheck disable=SC2317,SC2086 # words
+each() { # WORDS…: each with its exit status
+    for words; do
+        gpulab $words
+        echo "[$?]"
+    done
+}
 # shellcheck disable=SC2317
 fields() { # PYTHON: of the JSON on stdin, d
     python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"
+}
+
+# shellcheck disable=SC2317
+digest() { # of what doesn't change with the version
+    sed "s/$(cat "$source_dir/VERSION")/VERSION/g" | mask | cksum
 }
 
 # Of this machine, this version and this moment.
