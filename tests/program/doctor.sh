@@ -78,6 +78,53 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     said $pages 'always madvise [never]' 'huge pages' missing 'switched off' "'echo madvise | sudo tee $pages'"
     said $pages 'always [madvise] never' 'huge pages' ok 'where asked for' None
     said $pages '[always] madvise never' 'huge pages' ok 'always' None
+
+    # given a /sys and a driver's folder that are written here, then each check says what it found, and what mends it
+    mkdir -p small
+    # shellcheck disable=SC2016 # for the inner shells
+    world() { # world SETUP STATUS ROW…: "CHECK|STATE|FOUND|MEND"; FOUND and MEND may be patterns
+        local setup=$1 expected=$2 row
+        shift 2
+        what="doctor after $setup"
+        unshare -m sh -ec 'mount -t tmpfs none /sys; mount -t tmpfs none /proc/driver
+            mkdir -p /sys/kernel/mm /sys/fs/cgroup /proc/driver/nvidia /sys/devices/system/clocksource/clocksource0
+            '"$setup"'; exec ${caps-} "$1" doctor --json' sh "$gpulab" >"$work/out" 2>"$work/err"
+        status=$?
+        expect_status "$expected"
+        for row; do
+            python3 - "$work/out" "$row" <<'END' || fail "$what: not '$row': $(cat "$work/out" "$work/err")"
+import fnmatch, json, sys
+checks = json.load(open(sys.argv[1]))["checks"]
+rows = ["|".join(str(c[k]) for k in ("check", "state", "found", "mend")) for c in checks]
+sys.exit(not any(fnmatch.fnmatchcase(row, sys.argv[2]) for row in rows))
+END
+        done
+    }
+    groups='printf "0::/a/b\n" >/sys/groups; mount --bind /sys/groups /proc/$$/cgroup; mkdir -p /sys/fs/cgroup/a/b'
+    groups+='; cd /sys/fs/cgroup/a; echo 1073741824 >memory.max; echo 536870912 >memory.current'
+    world "$groups; echo 50000 100000 >cpu.max; cd /sys/devices/system/clocksource/clocksource0; echo tsc >current_clocksource" 0 \
+        'CPUs|limited|time of 0.5 CPUs, of *|Give the container whole CPUs: *' \
+        'memory|limited|512 MiB left of * by a limit of its control group|Raise the limit: *' \
+        'clock|*|tsc, * ns a reading|*' \
+        'huge pages|missing|a kernel without transparent huge pages|Boot a kernel with CONFIG_TRANSPARENT_HUGEPAGE=y'
+    only_admin='echo "RmProfilingAdminOnly: 1" >/proc/driver/nvidia/params'
+    world "$only_admin; mount -t tmpfs none /proc/1; mount -t tmpfs -o size=8m none small; cd small" 0 \
+        'GPU profiling|ok|for root, as here|None' 'clock|*|unknown source, *' 'outputs|limited|8.00 MiB free|gpulab clean *' \
+        'processes|limited|your own alone|sudo mount -o remount,hidepid=0 /proc'
+    world "$only_admin; export caps='setpriv --bounding-set=-sys_admin,-ipc_lock'; ulimit -l 64" 0 \
+        'GPU profiling|limited|for root alone|echo options nvidia *' 'locked memory|limited|64.0 KiB|ulimit -l unlimited; *'
+    # shellcheck disable=SC2016 # for the inner shells
+    gpu='echo "RmProfilingAdminOnly: 0" >/proc/driver/nvidia/params; mkdir -p /sys/bus/pci/devices
+        own=/sys/devices/pci0000:00/0000:00:01.0; mkdir -p $own; echo 0x10de >$own/vendor; echo 0x2330 >$own/device
+        echo 0x030200 >$own/class; : >$own/config; ln -s $own /sys/bus/pci/devices/'
+    if [ ! -e /dev/nvidiactl ]; then
+        world "$gpu" 1 'GPU profiling|ok|open to all users|None' 'CUDA driver|missing|*|sudo apt install nvidia-driver' \
+            'GPUs|missing|0 of 1 usable: *|sudo apt install nvidia-driver'
+        json 'd["essential_missing"] == ["GPUs"]'
+        world "$gpu; : >/proc/driver/nvidia/version" 1 'GPUs|missing|*|Start the container with GPUs: *'
+        CUDA_VISIBLE_DEVICES='' world "$gpu" 1 'GPUs|missing|*|unset CUDA_VISIBLE_DEVICES'
+        LD_LIBRARY_PATH=$build_dir/fake world "$gpu" 0 'GPUs|ok|* usable|None'
+    fi
 fi
 
 # given one of several CPUs, then placements are limited
