@@ -1,7 +1,12 @@
 /* Two programs in turn: their order, when it is enough, what ends it. */
-#include "command/compare/turns.h"
+#include "command/compare/turn_process.h"
+
+#include "base/json.h"
+#include "doc/doc.h"
 
 #include "test.h"
+#include <math.h>
+#include <string.h>
 
 struct fake {
     char order[4096];
@@ -87,4 +92,55 @@ LAB_TEST(a_failure_ends_it_and_says_whose_a_stop_keeps_what_is_whole) {
     assert_int_equal(kept.count, 4);
     lab_turns_release(&turns);
     lab_turns_release(&kept);
+}
+
+/* --- what it came to --- */
+
+static const char *text_of(const struct lab_turns *turns, bool json) {
+    LAB_AUTO(str, text);
+    struct lab_doc *doc = lab_doc_open("x", &test_arena);
+    lab_turn_process_add(doc, turns);
+    if (json)
+        lab_json_write(lab_doc_value(doc, &test_arena), 0, &text);
+    else
+        lab_doc_write(doc, "text", (struct lab_style){.columns = 80}, &text);
+    return lab_arena_strdup(&test_arena, text.text);
+}
+
+/* Means over each side's runs, of what was read in them. */
+LAB_TEST(gpus_are_shown_by_side) {
+    struct lab_turn_gpu gpus[4][2] = {{{0, 1000, 100, 40}, {3, 500, 50, NAN}},
+                                      {{0, 2000, 300, 50}, {3, NAN, NAN, NAN}},
+                                      {{0, 2001.6, 301, 60}},
+                                      {{0, 1100, NAN, 42}, {3, 700, 60, NAN}}};
+    struct lab_turn items[4];
+    for (int i = 0; i < 4; i++)
+        items[i] = (struct lab_turn){.side = i == 1 || i == 2,
+                                     .pair = i / 2,
+                                     .start_ns = 1000,
+                                     .end_ns = 1000 + (i + 1) * INT64_C(500000000),
+                                     .gpus = gpus[i],
+                                     .gpu_count = i == 2 ? 1 : 2};
+    struct lab_turns turns = {.items = items, .count = 4};
+    assert_string_equal(text_of(&turns, false),
+                        "  GPU  Run of  SM clock, MHz    Power  Temperature\n"
+                        "  ---  ------  -------------  -------  -----------\n"
+                        "    0  A                1050  100.0 W     41  degC\n"
+                        "    0  B                2001  300.5 W     55  degC\n"
+                        "    3  A                 600   55.0 W            -\n"
+                        "    3  B                   -        -            -\n");
+    assert_string_equal(
+        text_of(&(struct lab_turns){.items = items, .count = 1}, true),
+        "{\"runs\": [{\"command\": \"A\", \"pair\": 0, \"time_s\": 0.5, \"gpus\": "
+        "[{\"gpu\": 0, \"sm_clock_mhz\": 1000.0, \"power_w\": 100.0, \"temperature_c\": 40.0}, "
+        "{\"gpu\": 3, \"sm_clock_mhz\": 500.0, \"power_w\": 50.0, \"temperature_c\": null}]}]}");
+    turns.items = &items[1]; /* of B alone nothing is known of A */
+    turns.count = 2;
+    assert_non_null(strstr(text_of(&turns, true), "\"pair\": 1, \"time_s\": 1.5, \"gpus\": [{"));
+    assert_non_null(strstr(text_of(&turns, true), "\"command\": \"B\""));
+    items[0].gpu_count = 0; /* nor without any */
+    turns.items = items;
+    assert_string_equal(text_of(&turns, false), "");
+    turns.count = 0;
+    assert_string_equal(text_of(&turns, false), "");
 }
