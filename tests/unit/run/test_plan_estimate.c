@@ -208,6 +208,55 @@ LAB_TEST(test_estimates_of_shipped_studies) {
     assert_golden(text.text, "estimates.txt");
 }
 
+/* The same of plans that measure for a time, share devices, cool down, or have a budget; with energy
+ * where some of their runs were measured. */
+LAB_TEST(test_estimates_of_other_plans) {
+    static const char *const plans[][8] = {
+        {"device=cpu", "experiment=quick_test", "experiment.duration=5s"},
+        {"device=cpu", "experiment=quick_test", "experiment.duration=1s", "experiment.repeat=3"},
+        {"device=sim:l40s-10", "experiment=quick_test", "experiment.duration=5s"},
+        {"device=sim:l40s-10", "experiment=quick_test", "experiment.cooldown=1min"},
+        {"device=cpu", "experiment=numa_study", "experiment.max_workers=3",
+         "experiment.runs_per_device=2", "experiment.cooldown=2s"},
+        {"device=cpu", "experiment=numa_study", "experiment.budget=10s", "experiment.monitor=false",
+         "experiment.trace=false"},
+        {"device=cpu:0/2", "experiment=contention", "experiment.hardware.gpu_ids=[0,1]",
+         "experiment.cooldown=2s"},
+        {"device=sim:l40s-10", "experiment=contention", "experiment.hardware.gpu_ids=[0,1]"},
+        {"device=sim:rtx4070tis-2", "experiment=train_scaling"},
+    };
+    struct lab_history *history = lab_history_open(0, 0, NULL);
+    LAB_AUTO(str, text);
+    PLAN("experiment=quick_test");
+    for (int i = 0; i < plan.run_count; i++) {
+        struct lab_run run = lab_run_plan_record(&plan, i, &arena);
+        struct lab_result result = lab_result_none;
+        result.energy_j = i < 2 ? 100 + 50 * i : NAN;
+        run.state = LAB_RUN_DONE;
+        run.start_ns = 1000;
+        run.end_ns = run.start_ns + (2 + i) * INT64_C(1000000000);
+        run.result = &result;
+        lab_history_add(history, &run);
+        lab_history_add_device_step(history, &run, 0.001 * (i + 1));
+    }
+    for (size_t s = 0; s < sizeof plans / sizeof *plans; s++) {
+        if (plan_words(FOUR_NODES, plans[s]) < 0)
+            fail_msg("%zu: %s", s, plan_err.text);
+        for (int k = 0; plans[s][k]; k++)
+            lab_str_printf(&text, "%s ", plans[s][k]);
+        for (int known = 0; known < 2; known++) {
+            struct lab_plan_estimate e = lab_run_plan_estimate(&plan, known ? history : NULL);
+            lab_str_printf(&text, "\n  %.6g s, report %.4g s, most %.6g s, %.6g J, %d unknown, ",
+                           e.expected_s, e.report_s, e.most_s, e.energy_j, e.unknown);
+            lab_str_printf(&text, "%d guessed, %d by duration, %lld bytes, %lld stored", e.guessed,
+                           e.by_duration, (long long)e.disk_bytes, (long long)e.store_bytes);
+        }
+        lab_str_add(&text, "\n");
+    }
+    lab_history_close(history);
+    assert_golden(text.text, "estimates-other.txt");
+}
+
 LAB_TEST(test_workers_share_the_time_while_devices_have_room) {
     PLAN("experiment=numa_study", "experiment.repeat=1", "experiment.duration=10s",
          "experiment.max_workers=3");
