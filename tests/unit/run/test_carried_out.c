@@ -7,10 +7,12 @@
 #include "base/file/file.h"
 #include "base/json.h"
 #include "machine/machine.h"
+#include "run/reread.h"
 #include "run/study.h"
 
 #include "test.h"
 #include <ctype.h>
+#include <sqlite3.h>
 
 enum { RUNS_MOST = 4 };
 
@@ -235,6 +237,76 @@ LAB_TEST(a_folder_without_repeats_is_resumed_without_any) {
     request.words = others;
     folder = carry_out(false);
     assert_contains(log_of(folder), "begun: 4 of 4 runs to do");
+}
+
+/* --- a store that refuses --- */
+
+static void change_tables(const char *folder, const char *sql) {
+    sqlite3 *db;
+    const char *path = lab_arena_printf(&test_arena, "%s/study.db", folder);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* Given a table that is gone while the study is open, then nothing that needs it succeeds. */
+LAB_TEST(a_table_that_is_gone_is_an_error) {
+    static const struct {
+        const char *table;
+        bool results, runs; /* that it is needed for */
+    } cases[] = {{"run", true, true},
+                 {"rank", true, true},
+                 {"metric", false, true},
+                 {"iterations", false, true},
+                 {"progress", false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_study study;
+        struct lab_err results = LAB_ERR_INIT, runs = LAB_ERR_INIT;
+        const struct lab_study_listener listener = {.stop = NULL};
+        GIVEN("good.0");
+        plan.identity = 100 + i; /* a folder of its own */
+        ASSERT_OK(lab_study_open(&request, &test_arena, &study, err));
+        change_tables(study.folder.path,
+                      lab_arena_printf(&test_arena, "ALTER TABLE %s RENAME TO x", cases[i].table));
+        int written =
+            lab_study_write_results(study.store, study.folder.path, "rogues", NULL, &results);
+        int ran = lab_study_run(&study, &listener, &outcome, &runs);
+        lab_study_close(&study);
+        if (written != (cases[i].results ? -1 : 0) || ran != (cases[i].runs ? -1 : 0))
+            fail_msg("without %s: %d %s, %d %s", cases[i].table, written, results.text, ran,
+                     runs.text);
+        assert_true((results.code != LAB_ERR_NONE) == cases[i].results);
+        assert_true((runs.code != LAB_ERR_NONE) == cases[i].runs);
+    }
+}
+
+/* The same of metrics that are read anew; what was there before stays. */
+LAB_TEST(rereading_needs_each_table) {
+    static const char *const tables[] = {NULL, "run", "rank", "metric", "study"};
+    struct lab_reread reread;
+    GIVEN("prints.0");
+    planned[0].workload = "command";
+    const char *folder = carry_out(false);
+    const char *log = lab_arena_printf(&test_arena, "%s/logs/prints.0.stdout", folder);
+    ASSERT_OK(lab_file_write_atomic(log, "step 1 loss 0.5\nstep 2 loss 0.25\n", 33, err));
+    for (int dry = 1; dry >= 0; dry--)
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+            struct lab_reread_request asked = {.folder = folder, .dry_run = dry, .force = true};
+            struct lab_err why = LAB_ERR_INIT;
+            if (tables[i])
+                change_tables(
+                    folder, lab_arena_printf(&test_arena, "ALTER TABLE %s RENAME TO x", tables[i]));
+            int result = lab_reread(&asked, &test_arena, &reread, &why);
+            if (tables[i])
+                change_tables(
+                    folder, lab_arena_printf(&test_arena, "ALTER TABLE x RENAME TO %s", tables[i]));
+            bool needed = tables[i] != NULL;
+            if (result != (needed ? -1 : 0) || (why.code != LAB_ERR_NONE) != needed)
+                fail_msg("%d without %s: %d %s", dry, tables[i] ? tables[i] : "-", result,
+                         why.text);
+            if (!needed)
+                assert_int_equal(reread.runs[0].values, 2);
+        }
 }
 
 static int begin(int argc, char **argv) {

@@ -6,6 +6,7 @@
 #include "run/runner_internal.h"
 #include "test.h"
 
+#include <sqlite3.h>
 #include <string.h>
 
 /* --- CPUs --- */
@@ -167,5 +168,15 @@ LAB_TEST(what_was_chosen_nearest_in_time_is_told) {
                                 : "the choice on the idle device is unknown: no run of phase "
                                   "baseline has tuned g on cuda:2");
     }
+    /* a store that can't be read is no unknown choice */
+    sqlite3 *db;
+    struct lab_plan_phase phase = {.name = "p", .regret = true};
+    struct lab_plan_run planned = {.phase = &phase, .workload = "gemm", .label = "g"};
+    struct lab_job_rank rank = {.device = "cuda:0"};
+    assert_int_equal(sqlite3_open(test_path("study.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "ALTER TABLE run RENAME TO x", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    ASSERT_FAILS(runner_phase_rank(runner, &planned, 0, &test_arena, &rank, err), LAB_ERR_NONE,
+                 "no such table: run");
     lab_store_close(store);
 }
