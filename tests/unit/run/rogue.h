@@ -338,6 +338,16 @@ static void rogue_behave(const char *mode, const char *rest) {
         rogue_measure();
         rogue_finish();
     }
+    if (strcmp(mode, "slowly") ==
+        0) { /* says how far it is, twice, and longer apart than is written */
+        rogue_ready();
+        SAY(.type = LAB_FRAME_PROGRESS, .rank = rogue_job.ranks[0].index, .progress = {1, 5});
+        rogue_sleep(1200);
+        SAY(.type = LAB_FRAME_PROGRESS, .rank = rogue_job.ranks[0].index, .progress = {2, 5});
+        rogue_sleep(100);
+        rogue_measure();
+        rogue_finish();
+    }
     if (strcmp(mode, "prints") == 0) {
         printf("to stdout\n");
         fprintf(stderr, "to stderr\n");

@@ -68,6 +68,37 @@ LAB_TEST(what_is_told) {
     assert_string_equal(read_log("good.0.stderr"), "");
 }
 
+static struct lab_run_progress seen; /* in the store, as 2 of 5 were told */
+
+static void see_progress(const struct lab_runner_event *event, void *state) {
+    struct lab_run_progress *rows;
+    int count = 0;
+    hear_event(event, state);
+    if (event->kind != LAB_RUNNER_PROGRESS || event->done != 2)
+        return;
+    assert_int_equal(lab_store_progress(store, &arena, &rows, &count, &err), 0);
+    assert_int_equal(count, 1);
+    seen = rows[0];
+}
+
+/* How far a run is can be read from outside, at most half a second late; and nothing once it is over. */
+LAB_TEST(progress_is_in_the_store) {
+    struct lab_run_progress *rows;
+    int count = 0;
+    add_run("slowly.0", "cpu:0");
+    listener = see_progress;
+    int64_t before_ns = lab_clock_now(lab_clock_system());
+    assert_carried_out();
+    listener = hear_event;
+    assert_int_equal(seen.run, 1);
+    assert_string_equal(seen.phase, "measuring");
+    assert_int_equal(seen.done, 1);
+    assert_int_equal(seen.total, 5);
+    assert_true(seen.time_ns > before_ns);
+    assert_int_equal(lab_store_progress(store, &arena, &rows, &count, &err), 0);
+    assert_int_equal(count, 0);
+}
+
 LAB_TEST(a_run_that_must_not_be_used) {
     add_run("invalid.0", "cpu:0");
     assert_carried_out();
