@@ -203,8 +203,8 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
     const char *of = shown < total ? " with a comparison" : "";
     if (quoted)
         return lab_arena_printf(arena,
-                                "%d of %d rows%s: the first, then those that the answer quotes.",
-                                kept, shown, of);
+                                "%d of %d rows%s: the first %d, then those that the answer quotes.",
+                                kept, shown, of, first);
     return lab_arena_printf(arena, kept < shown ? "First %d of %d rows%s." : "%d of %d rows%s.",
                             kept, kept < shown ? shown : total, of);
 }
@@ -293,22 +293,17 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->untitled = true;
     table->folds = false;
     shorten_cells(table, arena);
-    const char *which = "", *name = analysis->name;
+    const char *which = "";
     int quoted = 0;
     table->row_total = table->row_count;
     if (table->row_count > rows)
         which = cut_rows(table, rows, cards, analysis->result->answer, arena, &quoted);
     int left = table->row_total - table->row_count;
-    if (left == 0)
-        table->more = lab_arena_printf(arena, "More columns: gpulab analyze %s.", name);
-    else
-        table->more = lab_arena_printf(
-            arena, "… %d more row%s%s: gpulab analyze %s.", left, study_plural(left),
-            quoted == 0 ? ""
-            : quoted == 1
-                ? " (the answer quotes the last one shown)"
-                : lab_arena_printf(arena, " (the answer quotes the last %d shown)", quoted),
-            name);
+    table->more = left == 0 ? "More columns: in the report."
+                  : quoted  ? lab_arena_printf(arena, "%d of %d rows shown (all: --verbose).",
+                                               table->row_count, table->row_total)
+                            : lab_arena_printf(arena, "… %d more row%s (--verbose).", left,
+                                               study_plural(left));
     bool *shown = lab_arena_alloc(arena, (size_t)table->column_count + 1, sizeof *shown);
     for (int i = 0; i < table->column_count; i++)
         shown[i] = own[i].title;

@@ -12,7 +12,7 @@
 
 #define LINES_MOST   30
 #define VERDICT_MOST 4
-#define ROWS_LEAST   6
+#define ROWS_LEAST   5
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
@@ -375,6 +375,21 @@ static int rows_most(const struct end *end, const char *verdict) {
     return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
 }
 
+/* All that is said around the table: it shows what these name. */
+static const char *words_of(const struct end *end, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char *verdict = verdict_of(end, arena);
+    const struct page_action *also[ALSO_MOST], *next = page_actions_next(&end->actions);
+    int count = find_also(end, also);
+    lab_str_add(&text, verdict ? verdict : "");
+    if (next && next->text)
+        lab_str_printf(&text, " %s", next->text);
+    for (int i = 0; i < count; i++)
+        lab_str_printf(&text, " %.*s", (int)(sentence_end(also[i]->text) - also[i]->text),
+                       also[i]->text);
+    return lab_arena_strdup(arena, text.text ? text.text : "");
+}
+
 /* Values of runs follow: behind a table of settings only where they are few. */
 static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     const struct lab_study_info *study = end->digest.study;
@@ -390,7 +405,7 @@ static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
         study_add_table(doc, &end->digest, &end->claims,
                         (struct study_room){.rows = rows,
                                             .columns = end->style.columns,
-                                            .unicode = end->style.unicode});
+                                            .words = words_of(end, lab_doc_arena(doc))});
     }
     if (!overview || end->verbose || study->run_count <= METRICS_MOST)
         study_add_last_metrics(doc, study, end->verbose ? INT32_MAX : METRICS_MOST);

@@ -91,8 +91,24 @@ struct study_claims {
 
 struct study_room {
     int rows, columns;
-    bool unicode;
+    const char
+        *words; /* what is said above and below: lines that it names are shown; NULL = none */
 };
+
+/* --- what of it is shown --- */
+
+struct study_line {
+    int leading; /* rank on the axis that rows are sorted by first */
+    int group;   /* lines that are compared with each other */
+    bool named, shown;
+};
+
+/* Marks at most so many lines, or all where one more would do. Returns how many it left out. */
+int study_cut(struct study_line *lines, int count, int most);
+/* Whether lines before one that is shown were left out. */
+bool study_cut_skips(const struct study_line *lines, int count);
+/* Whether the words have that value, of a number with its axis's title: "GPU 7". */
+bool study_cut_is_named(const char *words, const char *title, const char *value);
 
 /* One table and a line below it; nothing where no run has ended. */
 void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
@@ -106,6 +122,10 @@ void study_add_figure(struct lab_str *out, double value, int digits);
 /* With three of them, four from 1000 to 9999, where 1220 and 1230 would be a difference of less
  * than 1%: "12.4 samples/s"; of STUDY_TIME "80.6 ms". */
 void study_add_rate(struct lab_str *out, double value, const char *unit);
+/* "40.4k", "776"; "40.4k samples/s" where the unit isn't the table's. */
+void study_add_short_rate(double rate, const char *unit, struct lab_str *out);
+/* "-12.5%", "±0.8%" where no difference is larger, "-0.3%?" where it is inconclusive. */
+void study_add_change(const struct lab_claim *claim, struct lab_str *out);
 /* The interval's farther end: "1.2 %"; a dash where there is none. */
 void study_add_spread(struct lab_str *out, double rate, double low, double high);
 /* "2026-11-15 10:42:03 to 10:43:10, 62.1 s of it in runs" */

@@ -28,7 +28,9 @@ struct sheet {
     int across;                      /* axis whose values are columns; -1 = none */
     int *order;                      /* axes as rows are sorted by them */
     bool rated;                      /* with an axis across, some cell shown is a rate */
-    bool unicode;
+    const char *words;               /* of study_room */
+    struct study_line *lines;
+    int line_count, left_out;
     struct lab_arena *arena;
 };
 
@@ -192,31 +194,6 @@ static void order_axes(struct sheet *sheet) {
 
 /* --- cells --- */
 
-/* "40.4k", "776"; "40.4k samples/s" where the unit isn't the table's. */
-static void add_rate(double rate, const char *unit, struct lab_str *out) {
-    if (isnan(rate) || strcmp(unit, STUDY_TIME) == 0 || rate < 9999.5) {
-        study_add_rate(out, rate, unit);
-        return;
-    }
-    LAB_AUTO(str, scaled);
-    lab_str_add_si(&scaled, rate, "");
-    const char *space = strchrnul(scaled.text, ' ');
-    lab_str_printf(out, "%.*s%s%s%s", (int)(space - scaled.text), scaled.text,
-                   *space ? space + 1 : "", *unit ? " " : "", unit);
-}
-
-/* "-12.5%", "±0.8%" where no difference is larger, "-0.3%?" where it is inconclusive. */
-static void add_change(const struct lab_claim *claim, struct lab_str *out) {
-    if (claim->verdict == LAB_CLAIM_NO && !isnan(claim->bound))
-        lab_str_printf(out, "±%.1f%%", fmax(0.1, ceil(1000 * claim->bound) / 10));
-    else if (isnan(claim->effect))
-        lab_str_add(out, "–");
-    else
-        lab_str_add_change(out, claim->effect);
-    if (!isnan(claim->effect) && claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        lab_str_add(out, "?");
-}
-
 static const char *unit_of(const struct sheet *sheet, const struct study_row *row) {
     bool one = sheet->digest->range_count == 1 && strcmp(row->unit, STUDY_TIME) != 0;
     return one ? "" : row->unit;
@@ -241,11 +218,11 @@ static const char *cell_across(const struct sheet *sheet, int row) {
     LAB_AUTO(str, text);
     const struct study_row *point = sheet->rows[row];
     if (sheet->claims[row])
-        add_change(sheet->claims[row], &text);
+        study_add_change(sheet->claims[row], &text);
     else if (sheet->compared && sheet->across >= 0 && is_among_changes(sheet, row))
         lab_str_add(&text, "–");
     else
-        add_rate(point->rate, unit_of(sheet, point), &text);
+        study_add_short_rate(point->rate, unit_of(sheet, point), &text);
     if (isnan(point->rate) || point->invalid) {
         lab_str_clear(&text);
         study_add_remark(sheet->digest, point, &text);
@@ -313,6 +290,44 @@ static void choose_across(struct sheet *sheet, int rows_most, int columns) {
     sheet->across = best;
 }
 
+/* --- what of it is shown --- */
+
+static bool is_named(const struct sheet *sheet, int row) {
+    for (int a = 0; a < sheet->axes.count; a++) {
+        const struct study_axis *axis = &sheet->axes.items[a];
+        if (a != sheet->across && a != sheet->contrast &&
+            study_cut_is_named(sheet->words, axis->title, axis->values[row]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether both differ only along the axis that claims compare along. */
+static bool is_compared_with(const struct sheet *sheet, int row, int other) {
+    for (int a = 0; a < sheet->axes.count; a++)
+        if (a != sheet->across && a != sheet->contrast &&
+            sheet->ranks[a][row] != sheet->ranks[a][other])
+            return false;
+    return sheet->compared && sheet->contrast >= 0 && sheet->contrast != sheet->across;
+}
+
+/* With an axis across, points that differ along it alone share a line. */
+static void choose_lines(struct sheet *sheet, const int *sorted, int rows_most) {
+    int leading = sheet->order[0] == sheet->across ? sheet->order[1] : sheet->order[0], before = -1;
+    sheet->lines = lab_arena_alloc(sheet->arena, (size_t)sheet->count + 1, sizeof *sheet->lines);
+    for (int i = 0; i < sheet->count; i++) {
+        int row = sorted[i];
+        if (before >= 0 && sheet->across >= 0 && compare_rows(&before, &row, sheet) == 0)
+            continue;
+        int group = before < 0 ? 0 : sheet->lines[sheet->line_count - 1].group;
+        group += before >= 0 && !is_compared_with(sheet, before, row);
+        sheet->lines[sheet->line_count++] = (struct study_line){
+            .leading = sheet->ranks[leading][row], .group = group, .named = is_named(sheet, row)};
+        before = row;
+    }
+    sheet->left_out = study_cut(sheet->lines, sheet->line_count, rows_most);
+}
+
 /* --- tables --- */
 
 enum { RUNS, RATE, SPREAD, CHANGE, LATENCY, REMARK, VALUE_COUNT };
@@ -362,7 +377,7 @@ static void add_point(struct lab_doc *doc, const struct sheet *sheet, int row) {
     LAB_AUTO(str, spread);
     LAB_AUTO(str, latency);
     LAB_AUTO(str, remark);
-    add_rate(point->rate, unit_of(sheet, point), &rate);
+    study_add_short_rate(point->rate, unit_of(sheet, point), &rate);
     study_add_spread(&spread, point->rate, point->low, point->high);
     if (!isnan(latency_s))
         lab_str_add_time(&latency, latency_s);
@@ -375,7 +390,7 @@ static void add_point(struct lab_doc *doc, const struct sheet *sheet, int row) {
     lab_doc_cell(doc, "%s", remark.text);
 }
 
-static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
+static void add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
     static const struct lab_doc_column values[VALUE_COUNT] = {
         [RUNS] = {NULL, "Runs", LAB_UNIT_FIGURE},
         [RATE] = {NULL, NULL, LAB_UNIT_FIGURE, .optional = true},
@@ -394,15 +409,17 @@ static int add_points(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
     if (!counts_differ(sheet))
         columns[axes + RUNS].title = NULL;
     lab_doc_rows(doc, NULL, NULL, columns, axes + VALUE_COUNT);
-    int shown = sheet->count - 1 <= rows_most ? sheet->count : rows_most; /* a row or a line */
-    for (int i = 0; i < shown; i++) {
-        add_axis_cells(doc, sheet, sorted[i], i ? sorted[i - 1] : -1);
+    choose_lines(sheet, sorted, rows_most);
+    for (int i = 0, before = -1; i < sheet->count; i++) {
+        if (!sheet->lines[i].shown)
+            continue;
+        add_axis_cells(doc, sheet, sorted[i], before);
         add_point(doc, sheet, sorted[i]);
+        before = sorted[i];
     }
-    return sheet->count - shown;
 }
 
-static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
+static void add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
     int axes = sheet->axes.count - 1, values = sheet->value_counts[sheet->across], lines = 0;
     int *sorted = sort_rows(sheet), before = -1;
     struct lab_doc_column *columns =
@@ -412,12 +429,12 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
         columns[axes + sheet->ranks[sheet->across][i]] =
             (struct lab_doc_column){NULL, value_title(sheet, sheet->across, i), LAB_UNIT_FIGURE};
     lab_doc_rows(doc, NULL, NULL, columns, axes + values);
+    choose_lines(sheet, sorted, rows_most);
     for (int from = 0, to; from < sheet->count; from = to) {
         for (to = from + 1; to < sheet->count; to++)
             if (compare_rows(&sorted[from], &sorted[to], sheet) != 0)
                 break;
-        bool only = to == sheet->count && lines == rows_most; /* to be left out: it is shown */
-        if (lines++ >= rows_most && !only)
+        if (!sheet->lines[lines++].shown)
             continue;
         add_axis_cells(doc, sheet, sorted[from], before);
         before = sorted[from];
@@ -428,7 +445,6 @@ static int add_across(struct lab_doc *doc, struct sheet *sheet, int rows_most) {
             at += there;
         }
     }
-    return lines - 1 > rows_most ? lines - rows_most : 0;
 }
 
 /* --- what stands below it --- */
@@ -496,7 +512,7 @@ static void add_runs(const struct sheet *sheet, struct lab_str *out) {
         lab_str_add(out, ", ± 95% CI within the run");
 }
 
-static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left_out) {
+static void add_caption(struct lab_doc *doc, const struct sheet *sheet) {
     LAB_AUTO(str, text);
     bool bounded = false, open = false, corrected = false;
     int runs = 0, differ = 0; /* points that were not run yet don't count */
@@ -508,8 +524,12 @@ static void add_caption(struct lab_doc *doc, const struct sheet *sheet, int left
         open |= sheet->claims[i] && sheet->claims[i]->verdict == LAB_CLAIM_INCONCLUSIVE;
         corrected |= sheet->claims[i] && lab_claim_is_corrected(sheet->claims[i]);
     }
-    if (left_out)
-        lab_str_printf(&text, "… %d more row%s (--verbose). ", left_out, study_plural(left_out));
+    if (sheet->left_out && study_cut_skips(sheet->lines, sheet->line_count))
+        lab_str_printf(&text, "%d of %d rows shown (all: --verbose). ",
+                       sheet->line_count - sheet->left_out, sheet->line_count);
+    else if (sheet->left_out)
+        lab_str_printf(&text, "… %d more row%s (--verbose). ", sheet->left_out,
+                       study_plural(sheet->left_out));
     if (sheet->rated && sheet->digest->range_count == 1)
         lab_str_printf(&text, "Values: %s. ", study_rate_title(sheet->digest));
     add_runs(sheet, &text);
@@ -542,7 +562,7 @@ void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
     struct lab_arena *arena = lab_doc_arena(doc);
     size_t most = (size_t)digest->row_count + 1;
     struct sheet sheet = {
-        .digest = digest, .contrast = -1, .across = -1, .unicode = room.unicode, .arena = arena};
+        .digest = digest, .contrast = -1, .across = -1, .words = room.words, .arena = arena};
     const struct lab_run **runs = lab_arena_alloc(arena, most, sizeof *runs);
     sheet.rows = lab_arena_alloc(arena, most, sizeof *sheet.rows);
     for (int i = 0; i < digest->row_count; i++)
@@ -563,7 +583,9 @@ void study_add_table(struct lab_doc *doc, const struct study_digest *digest,
     order_axes(&sheet);
     choose_across(&sheet, room.rows, room.columns);
     lab_doc_gap(doc);
-    int left_out =
-        sheet.across < 0 ? add_points(doc, &sheet, room.rows) : add_across(doc, &sheet, room.rows);
-    add_caption(doc, &sheet, left_out);
+    if (sheet.across < 0)
+        add_points(doc, &sheet, room.rows);
+    else
+        add_across(doc, &sheet, room.rows);
+    add_caption(doc, &sheet);
 }

@@ -44,6 +44,29 @@ void study_add_rate(struct lab_str *out, double value, const char *unit) {
         lab_str_printf(out, " %s", unit);
 }
 
+void study_add_short_rate(double rate, const char *unit, struct lab_str *out) {
+    if (isnan(rate) || strcmp(unit, STUDY_TIME) == 0 || rate < 9999.5) {
+        study_add_rate(out, rate, unit);
+        return;
+    }
+    LAB_AUTO(str, scaled);
+    lab_str_add_si(&scaled, rate, "");
+    const char *space = strchrnul(scaled.text, ' ');
+    lab_str_printf(out, "%.*s%s%s%s", (int)(space - scaled.text), scaled.text,
+                   *space ? space + 1 : "", *unit ? " " : "", unit);
+}
+
+void study_add_change(const struct lab_claim *claim, struct lab_str *out) {
+    if (claim->verdict == LAB_CLAIM_NO && !isnan(claim->bound))
+        lab_str_printf(out, "±%.1f%%", fmax(0.1, ceil(1000 * claim->bound) / 10));
+    else if (isnan(claim->effect))
+        lab_str_add(out, "–");
+    else
+        lab_str_add_change(out, claim->effect);
+    if (!isnan(claim->effect) && claim->verdict == LAB_CLAIM_INCONCLUSIVE)
+        lab_str_add(out, "?");
+}
+
 void study_add_spread(struct lab_str *out, double rate, double low, double high) {
     double farthest = fmax(high - rate, rate - low) / rate;
     if (isnan(low) || isnan(high) || !isfinite(farthest))

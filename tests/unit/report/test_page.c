@@ -243,8 +243,9 @@ LAB_TEST(rows_that_the_answer_quotes_are_shown) {
     assert_true(end && last && last < end);
     assert_true(strstr(g->text.text, "model-e") < end);
     assert_true(strstr(g->text.text, "model-g") > end);
-    assert_contains(g->text.text,
-                    "6 of 12 rows: the first, then those that the answer quotes. Mean over runs.");
+    assert_contains(
+        g->text.text,
+        "6 of 12 rows: the first 5, then those that the answer quotes. Mean over runs.");
     /* a quoted row that would have been the last one shown takes no other one's place */
     g->result.answer = "Doubling the depth: 57.7% lower, up to 117.7% (5 runs each).";
     lab_str_clear(&g->text);

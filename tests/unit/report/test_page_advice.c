@@ -72,7 +72,7 @@ LAB_TEST(rows_yield_to_the_next_step) {
     g->page.further = "experiment.hardware.gpu_ids=[[0],[1],[0,1]]";
     write_end(g);
     assert_contains(g->text.text, "pairs pairs.\n");
-    assert_contains(g->text.text, "more rows");
+    assert_contains(g->text.text, " rows shown (all: --verbose)");
     int lines = 0;
     for (const char *at = g->text.text, *line_end; *at; at = line_end + 1) {
         line_end = strchr(at, '\n');
