@@ -170,22 +170,25 @@ struct page_open page_open_count(const struct lab_page *page, bool asked) {
     return made;
 }
 
-static const char *marked(const struct page_build *build, const struct lab_str *text) {
-    struct lab_arena *arena = lab_doc_arena(build->doc);
+static const char *marked(const struct page_build *build, const struct lab_str *text, bool plain,
+                          struct lab_arena *arena) {
+    if (plain)
+        return lab_arena_strdup(arena, text->text ? text->text : "");
     const char *kept = lab_arena_strdup(arena, text->text ? text->text : "");
     return lab_doc_escape(page_named(build->names, kept, arena), arena);
 }
 
 /* "Inconclusive: 7 of 70 comparisons on the study's question, 3 of 50 others. The main answer isn't
  * among them." Of one run per point there is no interval that could decide any. */
-static void add_open(const struct lab_page *page, struct lab_str *text) {
+static void add_open(const struct lab_page *page, bool plain, struct lab_str *text) {
     struct page_open all = page_open_count(page, false), asked = page_open_count(page, true);
     const char *what = all.estimates ? "comparisons and estimates" : "comparisons";
     int others = all.compared - asked.compared, open = all.open - asked.open;
-    if (all.open == 0)
+    if (all.open == 0 || (plain && all.single)) /* a terminal's table has its runs below it */
         return;
-    lab_str_printf(text, "%s%s: [", text->length ? " " : "",
-                   all.single ? "1 run per point, no interval over runs" : "Inconclusive");
+    lab_str_printf(text, "%s%s: %s", text->length ? " " : "",
+                   all.single ? "1 run per point, no interval over runs" : "Inconclusive",
+                   plain ? "" : "[");
     if (asked.open == 0)
         lab_str_printf(text, "none of %d %s on the study's question", asked.compared, what);
     else
@@ -193,23 +196,24 @@ static void add_open(const struct lab_page *page, struct lab_str *text) {
                        what);
     if (open > 0)
         lab_str_printf(text, ", %d of %d others", open, others);
-    lab_str_printf(text, "](index.html#%s).", PAGE_INCONCLUSIVE);
+    lab_str_add(text, plain ? "." : "](index.html#" PAGE_INCONCLUSIVE ").");
     const char *answer = page_answer(page);
-    if (asked.open > 0 && asked.first && asked.first->verdict != LAB_CLAIM_INCONCLUSIVE &&
+    if (!plain && asked.open > 0 && asked.first && asked.first->verdict != LAB_CLAIM_INCONCLUSIVE &&
         !strstr(answer, "nconclusive"))
         lab_str_add(text, " The main answer isn't among them.");
 }
 
-const char *page_limits(const struct page_build *build, const char *where) {
+const char *page_limits(const struct page_build *build, const char *where,
+                        struct lab_arena *arena) {
     const struct lab_page *page = build->page;
-    struct lab_arena *arena = lab_doc_arena(build->doc);
+    bool plain = !where;
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
     if (page_leading(page) && !page_is_untested(page))
         add_untested(page_leading(page), arena, &rest);
-    lab_str_add(&text, marked(build, &rest));
+    lab_str_add(&text, marked(build, &rest, plain, arena));
     if (!page_is_untested(page)) /* else only what nobody asked for is open */
-        add_open(page, &text);
+        add_open(page, plain, &text);
     lab_str_clear(&rest);
     LAB_AUTO(str, measured);
     if (build->digest)
@@ -221,9 +225,10 @@ const char *page_limits(const struct page_build *build, const char *where) {
         study_add_pairs(build->digest, &pairs);
     if (pairs.length)
         lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
-    if (build->digest)
+    if (build->digest && where)
         page_add_warnings(page, build->digest, where, &rest, arena);
-    lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", marked(build, &rest));
+    lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "",
+                   marked(build, &rest, plain, arena));
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
@@ -453,7 +458,7 @@ static void add_opening(const struct page_build *build) {
         lab_doc_said(doc, "Invalid:", LAB_DOC_NOTE, STUDY_NOTHING_VALID ".");
     add_columns(build);
     lab_doc_only(doc, LAB_DOC_PAPER | LAB_DOC_SCREEN);
-    const char *limits = page_limits(build, "below");
+    const char *limits = page_limits(build, "below", lab_doc_arena(doc));
     const char *terms = page_terms(build, limits);
     if (limits)
         lab_doc_marked(doc, LAB_DOC_LIMIT, "%s", limits);

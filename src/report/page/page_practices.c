@@ -238,7 +238,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     for (int i = later; i < build.actions.count; i++)
         if (build.actions.items[i].kind >= PAGE_PASTE && build.actions.items[i].kind != PAGE_CHOOSE)
             add_action(build.doc, &build.actions.items[i]);
-    const char *limits = page_limits(&build, "in report.md");
+    const char *limits = page_limits(&build, "in report.md", lab_doc_arena(build.doc));
     if (limits)
         lab_doc_marked(build.doc, LAB_DOC_LIMIT, "%s", limits);
     lab_doc_marked(build.doc, LAB_DOC_PLAIN,

@@ -116,6 +116,20 @@ static void add_others(struct lab_doc *doc, const struct end *end) {
         lab_doc_text(doc, LAB_DOC_NOTE, "%s", page->warnings[i]);
 }
 
+/* What isn't known, as on the page; its warnings have lines of their own here. */
+static const char *limits_of(const struct end *end, struct lab_arena *arena) {
+    struct page_build build = {.page = end->page, .digest = (struct study_digest *)&end->digest};
+    bool over = end->page && !end->digest.study->running && !end->digest.nothing_valid;
+    return over ? page_limits(&build, NULL, arena) : NULL;
+}
+
+static void add_limits(struct lab_doc *doc, const struct end *end) {
+    const char *limits = limits_of(end, lab_doc_arena(doc));
+    lab_doc_gap(doc);
+    if (limits)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", limits);
+}
+
 /* --- what is wrong --- */
 
 /* In full of each run, or in a line for all of them. */
@@ -217,11 +231,15 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
 }
 
 /* How many lines it will take, about: hints and what is said in full take more than one. */
-static int problem_lines(const struct study_digest *digest) {
+static int problem_lines(const struct end *end) {
+    const struct study_digest *digest = &end->digest;
     const struct study_notes *all[] = {&digest->failures, &digest->problems, &digest->warnings};
     int lines = digest->nothing_valid + 2 * (digest->concurrent > 0);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        int count = all[i]->count > NOTES_SHOWN ? NOTES_SHOWN + 1 : all[i]->count;
+        int count = 0;
+        for (int k = 0; k < all[i]->count; k++)
+            count += i < 2 || page_is_shown(end->page, &all[i]->items[k]);
+        count = count > NOTES_SHOWN ? NOTES_SHOWN + 1 : count;
         lines += i == 0 && count ? 3 * count : count;
     }
     return lines + (lines > 0);
@@ -359,14 +377,15 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 /* Rows that leave room for all else. */
 static int rows_most(const struct end *end, const char *verdict) {
     enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 1 };
-    int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(&end->digest);
+    int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(end);
     int next = next_lines(end);
     left -= next > 2 ? next : 2;
     left -= end->page && page_by_point(end->page); /* it says what it leaves out */
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
     LAB_AUTO(arena, arena);
-    const char *slices = page_slices(&end->digest, &arena);
+    const char *slices = page_slices(&end->digest, &arena), *limits = limits_of(end, &arena);
+    left -= limits ? 1 + count_lines(limits, end->style.columns - 2) : 0;
     left -= slices ? count_lines(slices, end->style.columns) : 0;
     const struct page_action *also[ALSO_MOST];
     left -= find_also(end, also);
@@ -430,6 +449,7 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
         lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
     add_others(doc, &end);
     add_points(doc, &end, rows_most(&end, verdict));
+    add_limits(doc, &end);
     add_problems(doc, &end);
     add_place(doc, &end);
     study_digest_release(&end.digest);

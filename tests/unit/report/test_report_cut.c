@@ -85,6 +85,15 @@ LAB_TEST(a_cut_shows_what_the_answer_names) {
     fixture_release(&f);
 }
 
+/* Given a node that was not tested, then the terminal names it as the page does, without links. */
+LAB_TEST(a_terminal_names_what_was_not_tested) {
+    struct fixture f;
+    const char *text = models_text(&f, "Use NUMA node 0.", "no run", narrow);
+    assert_contains(text, "\n  Not tested: GPU 0, NUMA node 3.");
+    assert_null(strstr(text, "]("));
+    fixture_release(&f);
+}
+
 /* Given words, then a value is named as a whole, a number with its axis's title. */
 LAB_TEST(names_in_words) {
     const char *words = "GPU 7: 5.7% lower. Keep batch 16, vit32x2x128. GPUs 0+1 share a bridge.";
