@@ -411,6 +411,8 @@ static int contention_run(const struct lab_analysis_input *input,
         add_recoveries(result, &made);
         for (int i = 0; i < made.slow.copy_count; i++)
             lab_analysis_add_claim(result, &made.slow.copies[i], arena);
+        for (int i = 0; i < made.slow.doubtful_count; i++)
+            lab_analysis_add_claim(result, &made.slow.doubts[i], arena);
         test_tuning(result, &made, arena);
         contention_add_devices(result, &made);
         add_chart(result, &made);

@@ -138,28 +138,68 @@ struct contention_slow contention_slow_find(const struct contention *made) {
     }
     for (int d = 0; d < copies.device_count; d++) {
         struct lab_claim claim = copies.devices[d].claim;
-        if (claim.verdict != LAB_CLAIM_YES || claim.effect > -LAB_CLAIM_WORTH)
+        bool open = claim.verdict == LAB_CLAIM_INCONCLUSIVE;
+        if ((claim.verdict != LAB_CLAIM_YES && !open) || claim.effect > -LAB_CLAIM_WORTH)
             continue;
-        add_slow(&slow, copies.devices[d].title, made->arena);
         claim.kind = "contention.alone";
         claim.subject = lab_arena_printf(made->arena, "%s alone", copies.devices[d].title);
         claim.reference = "its peers";
+        if (open) {
+            LAB_ADD(slow.doubtful, slow.doubtful_count, made->arena) = copies.devices[d].title;
+            int count = slow.doubtful_count - 1;
+            LAB_ADD(slow.doubts, count, made->arena) = claim;
+            continue;
+        }
+        add_slow(&slow, copies.devices[d].title, made->arena);
         int checks = slow.copy_count;
         LAB_ADD(slow.checks, checks, made->arena) =
             check_words(made, &copies.devices[d], &alone, number);
         LAB_ADD(slow.copies, slow.copy_count, made->arena) = claim;
     }
+    if (slow.copy_count && slow.doubtful_count)
+        slow.checks[slow.copy_count - 1] =
+            lab_arena_printf(made->arena, "%s. Inconclusive: %s", slow.checks[slow.copy_count - 1],
+                             lab_words_devices(slow.doubtful, slow.doubtful_count, made->arena));
     return slow;
 }
 
-/* The first of a group that isn't slow; -1 = all are. */
+static bool is_doubtful(const struct contention *made, const char *device) {
+    return lab_list_find_text(made->slow.doubtful, made->slow.doubtful_count, device) >= 0;
+}
+
+/* The first of a group that is neither slow nor may be; -1 = there is none. */
 static int find_fast(const struct contention *made, const struct contention_resource *resource,
                      const int *first, int group) {
     for (int i = 0; i < resource->device_count; i++)
-        if (first[i] == group && lab_list_find_text(made->slow.devices, made->slow.device_count,
-                                                    resource->devices[i]) < 0)
+        if (first[i] == group && !is_doubtful(made, resource->devices[i]) &&
+            lab_list_find_text(made->slow.devices, made->slow.device_count, resource->devices[i]) <
+                0)
             return i;
     return -1;
+}
+
+static bool has_doubtful(const struct contention *made, const struct contention_resource *resource,
+                         const int *first, int group) {
+    for (int i = 0; i < resource->device_count; i++)
+        if (first[i] == group && is_doubtful(made, resource->devices[i]))
+            return true;
+    return false;
+}
+
+/* " (not GPU 7: slower than its peers; not GPUs 8 and 9: slower, or inconclusive)". */
+static const char *left_out_words(const char *const *slow, int slow_count,
+                                  const char *const *doubtful, int doubtful_count,
+                                  struct lab_arena *arena) {
+    const char *text = "";
+    if (slow_count)
+        text = lab_arena_printf(arena, "not %s: slower than %s peers",
+                                lab_words_devices(slow, slow_count, arena),
+                                slow_count == 1 ? "its" : "their");
+    if (doubtful_count)
+        text =
+            lab_arena_printf(arena, "%s%snot %s: slower, or inconclusive", text, *text ? "; " : "",
+                             lab_words_devices(doubtful, doubtful_count, arena));
+    return *text ? lab_arena_printf(arena, " (%s)", text) : "";
 }
 
 /* --- bridges --- */
@@ -169,8 +209,8 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     struct lab_arena *arena = made->arena;
     struct contention_bridges found = {NULL};
     const int count = resource->device_count, *first = find_groups(made, resource);
-    const char **shared = NULL, **own = NULL, **one = NULL, **slow = NULL;
-    int shared_count = 0, own_count = 0, one_count = 0, slow_count = 0;
+    const char **shared = NULL, **own = NULL, **one = NULL, **slow = NULL, **open = NULL;
+    int shared_count = 0, own_count = 0, one_count = 0, slow_count = 0, open_count = 0;
     double least = -INFINITY, most = 0, kept = 0; /* logarithms */
     if (!made->machine || !are_numbered(resource))
         return found;
@@ -179,7 +219,9 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
         int fast = find_fast(made, resource, first, first[i]);
         if (fast == i)
             LAB_ADD(one, one_count, arena) = resource->devices[i];
-        if (fast < 0)
+        if (fast < 0 && has_doubtful(made, resource, first, first[i]))
+            LAB_ADD(open, open_count, arena) = resource->devices[i];
+        else if (fast < 0)
             LAB_ADD(slow, slow_count, arena) = resource->devices[i];
         if (first[i] == i && !alone)
             LAB_ADD(shared, shared_count, arena) = join_group(resource, first, i, arena);
@@ -201,10 +243,7 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     found.shared = lab_arena_printf(arena, "GPUs %s", list.text);
     found.own = own_count ? lab_words_devices(own, own_count, arena) : NULL;
     found.one_each = one_count ? lab_words_devices(one, one_count, arena) : NULL;
-    found.left_out = slow_count ? lab_arena_printf(arena, " (not %s: slower than %s peers)",
-                                                   lab_words_devices(slow, slow_count, arena),
-                                                   slow_count == 1 ? "its" : "their")
-                                : "";
+    found.left_out = left_out_words(slow, slow_count, open, open_count, arena);
     found.range = contention_range_words(least, most, arena);
     found.own_most = -100 * expm1(kept);
     return found;

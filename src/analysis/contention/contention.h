@@ -61,6 +61,9 @@ struct contention_slow {  /* by itself, compared with its peers */
     struct lab_claim *copies; /* "contention.alone", those that are certain */
     const char **checks;      /* what to look at, of each */
     int copy_count;
+    const char **doubtful;    /* whose copies may be slower */
+    struct lab_claim *doubts; /* "contention.alone" of each, inconclusive */
+    int doubtful_count;
 };
 
 struct contention {
@@ -99,7 +102,7 @@ struct contention_bridges {
                              bridge */
     const char *own;      /* "GPUs 2 and 7"; NULL = none */
     const char *one_each; /* of each bridge one that isn't slow: "GPUs 0, 2 and 3" */
-    const char *left_out; /* " (not GPU 7: slower than its peers)"; "" = no bridge is */
+    const char *left_out; /* " (not GPU 7: slower than its peers)"; "" = none is */
     const char *range;    /* falls of single GPUs that share one: "40.3 to 47.1%" */
     double own_most;      /* of those that have their own, % */
 };

@@ -11,6 +11,7 @@ struct phase_given { /* what a phase does to a kernel on a device */
     double slower;                       /* 1.18 = takes 18 % longer */
     double compute, memory, pcie, clock; /* what is left of each; 0 = all */
     double uneven[BLOCKS];               /* likewise of memory, by block */
+    double links[BLOCKS];                /* likewise of PCIe */
     double times[BLOCKS];                /* slower by as much besides, by block; 0 = not */
     double power_w;                      /* drawn of 700 W; 0 = unknown */
     int tried;                           /* configurations, by its tuning; 0 = 12 */
@@ -39,6 +40,7 @@ static const char *result_of(struct given_study *given, const struct phase_given
         by_chance[i] = 1 + 0.005 * given_normal(given);
     double clock = 1700 * or_all(phase->clock) * by_chance[3];
     double memory = or_all(phase->memory) * or_all(phase->uneven[block]);
+    double pcie = 50 * or_all(phase->pcie) * or_all(phase->links[block]) * by_chance[2];
     const char *power =
         phase->power_w > 0
             ? lab_arena_printf(&given->arena, ", \"power_w\": %.1f, \"power_limit_w\": 700.0",
@@ -52,8 +54,8 @@ static const char *result_of(struct given_study *given, const struct phase_given
         "\"d2h_gb_per_s\": %.6f%s}}]}",
         config, phase->tried > 0 ? phase->tried : 12, clock,
         1e10 * clock * or_all(phase->compute) * by_chance[0],
-        3000 * memory * or_all(phase->compute) * or_all(phase->clock) * by_chance[1],
-        50 * or_all(phase->pcie) * by_chance[2], 50 * or_all(phase->pcie) * by_chance[2], power);
+        3000 * memory * or_all(phase->compute) * or_all(phase->clock) * by_chance[1], pcie, pcie,
+        power);
 }
 
 /* Blocks drift apart by a fifth, which pairing takes out. */
@@ -387,15 +389,16 @@ LAB_TEST(gpus_that_share_a_bridge_are_named) {
     given_end(&given);
 }
 
-/* GPU 1 copies more slowly even alone, GPU 5 is slower in all: neither is named for copies. */
-LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
+/* Six GPUs, of which 0 and 1 share a bridge. GPU 1 copies more slowly even alone, GPU 5 is slower in
+ * all, and copies of GPU 0 fall in every second block where they are `uneven`. */
+static void given_six_gpus(struct given_study *given, bool uneven) {
     static const char *names[] = {"host", "bridge"};
     static int bridges[5][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}};
-    struct lab_pci pci[6];
-    struct lab_node node = {.cpus = {.count = 1}};
-    struct lab_machine machine = {.pci = pci, .pci_count = 6, .nodes = &node, .node_count = 1};
-    struct given_study given;
-    given_begin(&given, "contention");
+    static struct lab_pci pci[6];
+    static struct lab_node node = {.cpus = {.count = 1}};
+    static struct lab_machine machine = {
+        .pci = pci, .pci_count = 6, .nodes = &node, .node_count = 1};
+    given_begin(given, "contention");
     for (int gpu = 0; gpu < 6; gpu++) {
         double slower = gpu == 5 ? 1.06 : 1, copies = gpu == 1 ? 0.8 : 1;
         struct phase_given alone = {
@@ -404,17 +407,25 @@ LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
                                       .place = "together",
                                       .slower = slower,
                                       .pcie = gpu < 2 ? 0.5 * copies : 1};
+        for (int block = 1; block < BLOCKS && uneven && gpu == 0; block += 2)
+            alone.links[block] = 0.7;
         pci[gpu] = (struct lab_pci){.vendor_id = 0x10de,
                                     .bridges = bridges[gpu > 1 ? gpu - 1 : 0],
                                     .bridge_names = names,
                                     .bridge_count = 2};
         snprintf(pci[gpu].address, sizeof pci[gpu].address, "0000:%02x:00.0", gpu);
-        given_kernel(&given, "gemm", gpu, &alone, FIRST_CHOICE);
-        given_kernel(&given, "gemm", gpu, &at_once, FIRST_CHOICE);
+        given_kernel(given, "gemm", gpu, &alone, FIRST_CHOICE);
+        given_kernel(given, "gemm", gpu, &at_once, FIRST_CHOICE);
     }
-    for (int i = 0; i < given.table.run_count; i++)
-        given.table.runs[i].ranks[0].gpu = given.table.runs[i].ranks[0].gpu_id;
-    given.table.machine = &machine;
+    for (int i = 0; i < given->table.run_count; i++)
+        given->table.runs[i].ranks[0].gpu = given->table.runs[i].ranks[0].gpu_id;
+    given->table.machine = &machine;
+}
+
+/* Neither GPU 1 nor GPU 5 is named for copies. */
+LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
+    struct given_study given;
+    given_six_gpus(&given, false);
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     const struct lab_claim *alone = find_claim(&result, "contention.alone", "GPU 1 alone");
     assert_true(alone && alone->low < -0.2 && -0.2 < alone->high);
@@ -435,6 +446,19 @@ LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
     assert_string_equal(found.shared, "GPUs 0+1");
     assert_string_equal(found.one_each, "GPUs 0 and 2–4");
     assert_string_equal(found.left_out, " (not GPU 5: slower than its peers)");
+    given_end(&given);
+}
+
+/* Copies of GPU 0 may be as slow as those of GPU 1 on its bridge: neither is recommended. */
+LAB_TEST(gpus_that_may_be_slow_are_not_recommended) {
+    struct given_study given;
+    given_six_gpus(&given, true);
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    const struct lab_claim *open = find_claim(&result, "contention.alone", "GPU 0 alone");
+    assert_true(open && open->verdict == LAB_CLAIM_INCONCLUSIVE);
+    assert_says(result.others[0], ". Inconclusive: GPU 0");
+    assert_says(result.others[1], " For example, on GPUs 2–4 (not GPU 5: slower than its peers; "
+                                  "not GPUs 0 and 1: slower, or inconclusive)");
     given_end(&given);
 }
 
