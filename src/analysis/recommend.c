@@ -130,10 +130,18 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
 
 /* --- words --- */
 
-/* How far a factor's levels reach with single models: their own rows, and of devices that of their
- * placements in the table. */
+/* How far a factor's levels reach with single models: their own rows, and of devices that were
+ * compared with their peers what `gpulab analyze peers` has of them, else their placements. */
 static double reach_of(const struct lab_choices *placements, enum lab_factor factor) {
     double most = 0;
+    bool of_peers = false;
+    for (int i = 0; i < placements->row_count; i++)
+        of_peers |= placements->rows[i].factor == factor && placements->rows[i].of_peers;
+    for (int d = 0; d < placements->peers.device_count && of_peers; d++)
+        for (int i = 0; i < placements->peers.devices[d].row_count; i++)
+            most = lab_words_reach(most, &placements->peers.devices[d].rows[i].claim);
+    if (of_peers)
+        return most;
     for (int i = 0; i < placements->row_count; i++)
         if (placements->rows[i].factor == factor && placements->rows[i].model >= 0)
             most = lab_words_reach(most, &placements->rows[i].claim);

@@ -58,6 +58,28 @@ LAB_TEST(the_local_node_is_used_where_remote_ones_are_slower) {
     given_end(&given);
 }
 
+/* A page has one bound for the devices, whichever analysis gives it. */
+LAB_TEST(devices_differ_as_much_as_peers_say) {
+    int found = 0;
+    for (int study = 0; study < 20; study++) {
+        struct given_study given;
+        given_begin(&given, "quick_test");
+        given.random = (uint64_t)study * 100000;
+        for (int m = 0; m < 3; m++)
+            given_grid(&given, m == 0 ? "a" : m == 1 ? "b" : "c", 4, 0, .002);
+        struct lab_analysis_result peers = when_asked(&given, "peers", NULL),
+                                   result = when_asked(&given, "recommend", NULL);
+        const char *own = strstr(result.answer, "between devices"),
+                   *theirs = strstr(peers.answer, "(any model: ");
+        own = own ? strstr(own, "(any model: ") : NULL;
+        if (own && theirs)
+            assert_memory_equal(own, theirs, strcspn(own, ")"));
+        found += own && theirs;
+        given_end(&given);
+    }
+    assert_true(found > 0);
+}
+
 /* Devices 1, 2 and 4 led in single models by chance, and one of them was called the best of all. */
 LAB_TEST(no_device_is_best_where_none_differs) {
     int studies = 0;
