@@ -199,7 +199,8 @@ static bool are_alike(const struct lab_numa_grid *grid, const struct lab_numa_de
         return false;
     if (verdict == LAB_CLAIM_YES)
         return lab_numa_home_tested(a) == lab_numa_home_tested(b) &&
-               binding_node(a) == binding_node(b);
+               binding_node(a) == binding_node(b) &&
+               a->nodes[lab_numa_best_node(a)].number == b->nodes[lab_numa_best_node(b)].number;
     if (verdict != LAB_CLAIM_INCONCLUSIVE)
         return true;
     const char *between = between_words(grid, a, arena);
@@ -304,7 +305,8 @@ static const char *binding_of(const struct lab_numa_grid *grid, int first,
     }
     const char *who = lab_words_devices(names, count, arena);
     if (verdict == LAB_CLAIM_YES && !tested)
-        return lab_arena_printf(arena, "%s: test local NUMA node %d first.", who, best);
+        return lab_arena_printf(arena, "%s: NUMA node %d until local node %d is tested.", who,
+                                own->nodes[lab_numa_best_node(own)].number, best);
     if (verdict == LAB_CLAIM_YES)
         return lab_arena_printf(arena, "Bind %s to NUMA node %d.", who, best);
     if (verdict == LAB_CLAIM_INCONCLUSIVE)

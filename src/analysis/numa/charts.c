@@ -90,14 +90,23 @@ static bool is_shown(const struct lab_numa_grid *grid, int model) {
     return before < ROWS_MAX;
 }
 
+/* Whether some device's reference isn't its local node, which wasn't tested. */
+static bool has_other_reference(const struct lab_numa_grid *grid) {
+    for (int d = 0; d < grid->device_count; d++) {
+        const struct lab_numa_device *device = &grid->devices[d];
+        if (device->node_count > 0 && device->nodes[device->reference].number != device->home)
+            return true;
+    }
+    return false;
+}
+
 /* What the words in the cells mean, of those that there are. */
 static const char *map_caption(const struct lab_numa_grid *grid, struct lab_arena *arena) {
-    bool bounded = false, open = false, reference = false;
+    bool bounded = false, open = false;
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         for (int n = 0; n < device->node_count; n++) {
             bool own = n == device->reference;
-            reference |= own && device->nodes[n].number != device->home;
             for (int m = 0; m < grid->model_count && !own; m++) {
                 enum lab_claim_verdict verdict = lab_numa_cell_at(device, m, n)->claim.verdict;
                 bounded |= is_shown(grid, m) && verdict == LAB_CLAIM_NO;
@@ -106,9 +115,9 @@ static const char *map_caption(const struct lab_numa_grid *grid, struct lab_aren
         }
     }
     return lab_arena_printf(
-        arena, "%s%s%sModels by work of a sample.",
+        arena, "%s%s%sModels are ordered by FLOPs per sample.",
         bounded ? "≤: no difference larger than that. " : "", open ? "?: inconclusive. " : "",
-        reference ? "ref: reference; the local NUMA node was not tested. " : "");
+        has_other_reference(grid) ? "ref: reference; the local NUMA node was not tested. " : "");
 }
 
 static void add_map(struct lab_chart *chart, const char *title, const struct cells *cells,
@@ -145,8 +154,11 @@ static void add_device_panels(struct lab_chart *chart, const struct lab_numa_gri
 static void add_maps(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                      const char *suffix, struct lab_arena *arena) {
     struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
-                              .title =
-                                  "Throughput on remote NUMA nodes compared with the local one",
+                              .title = has_other_reference(grid)
+                                           ? "Throughput on NUMA nodes compared with the nearest "
+                                             "one tested"
+                                           : "Throughput on remote NUMA nodes compared with the "
+                                             "local one",
                               .caption = map_caption(grid, arena),
                               .simulated = grid->study->simulated};
     if (grid->model_count > PANELS_MAX)

@@ -359,7 +359,7 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
                                              .rate = (gpu == 3 ? 1000 : 1100) * (node ? 0.8 : 1) *
                                                      exp(0.002 * given_normal(&given))});
     struct lab_analysis_result result = analyze(&given);
-    assert_has(result.answer, "GPU 3: test local NUMA node 2 first.");
+    assert_has(result.answer, "GPU 3: NUMA node 0 until local node 2 is tested.");
     assert_has(result.answer, "than the nearest node tested");
     assert_string_equal(result.parts[1].notes[0], "GPU 3: its local NUMA node (2) was not tested.");
     assert_true(isnan(result.parts[1].cells[0].value));

@@ -255,9 +255,10 @@ LAB_TEST(practices_begin_with_the_main_advice) {
     lab_page_practices(&g->page, &g->text);
     assert_contains(g->text.text, "torchrun gpulab bind PROGRAM");
     assert_contains(g->text.text, "\nPROGRAM: your command. ");
-    g->advice.unbound = "GPU 3: test local NUMA node 1 first.";
+    g->advice.unbound = "GPU 3: NUMA node 0 until local node 1 is tested.";
     for (int said = 0; said < 2; said++) { /* once */
-        g->result.answer = said ? "Bind it. GPU 3: test local NUMA node 1 first." : "Nothing.";
+        g->result.answer =
+            said ? "Bind it. GPU 3: NUMA node 0 until local node 1 is tested." : "Nothing.";
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
         const char *first = strstr(g->text.text, g->advice.unbound);
