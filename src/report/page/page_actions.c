@@ -63,10 +63,18 @@ static const char *slow_words(const struct lab_advice *advice, struct lab_arena 
                             count == 1 ? "is slower than its" : "are slower than their");
 }
 
+static bool ran_alone(const struct study_digest *digest) {
+    for (int i = 0; digest && i < digest->row_count; i++)
+        if (digest->rows[i].run[0]->rank_count > 1)
+            return false;
+    return digest && digest->row_count > 0;
+}
+
 static void add_bindings(struct making *making, const struct lab_advice *advice) {
     int before = making->made.count;
-    const char *all = lab_arena_printf(making->arena, "Bind one process per GPU%s",
-                                       slow_words(advice, making->arena)),
+    const char *all = lab_arena_printf(
+                   making->arena, "Bind one process per GPU%s%s", slow_words(advice, making->arena),
+                   ran_alone(making->digest) ? "; measured one GPU at a time" : ""),
                *one = NULL;
     if (advice->line_count > 0)
         one = lab_arena_printf(making->arena,
