@@ -447,7 +447,8 @@ static int add_group(const struct scaling_config *config, const struct lab_study
                           group->left_out);
     if (group->host_s > 0)
         lab_analysis_note(&part->notes, arena,
-                          "Not fitted to on %s: %s. The host's launches bound the compute time.",
+                          "Not fitted on %s: %s (compute time bound by the host's kernel "
+                          "launches).",
                           group->title, launch_bound(group, arena));
     add_claims(result, group, &predicted, arena);
     return 0;

@@ -120,8 +120,8 @@ const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *aren
  * corrected for all comparisons of its family. What tables with such a row say below it. */
 bool lab_claim_is_corrected(const struct lab_claim *claim);
 #define LAB_CLAIM_CORRECTED                                                                        \
-    "An interval without 0 (of ratios: 1) can be inconclusive: verdicts are corrected for all "    \
-    "comparisons."
+    "Verdicts are corrected for the number of comparisons: an interval that excludes 0 (a "        \
+    "ratio's: 1) can be inconclusive."
 
 /* "-12.5% [-13.8, -10.7]", "31.2× [28.9, 33.7]", whatever the verdict is. */
 const char *lab_claim_effect(const struct lab_claim *claim, struct lab_arena *arena);

@@ -202,7 +202,8 @@ static bool fit(struct plan_book *book, struct lab_plan_phase *phase) {
     }
     lab_str_add_list(&names, left_out, "and");
     if (wanted && !phase->mitigations) {
-        plan_note(book, "phase %s is left out: %s", phase->name, reasons.text);
+        plan_note(book, "phase %s is left out, as no mitigation of it applies: %s", phase->name,
+                  reasons.text);
         return false;
     }
     if (count > 0)

@@ -138,7 +138,7 @@ void study_add_pairs(const struct study_digest *digest, struct lab_str *out);
 void study_add_axes(const struct study_digest *digest, struct lab_str *out);
 /* What all points share: "batch 8, fp32, 3×224×224". */
 void study_add_shared(const struct study_digest *digest, struct lab_str *out);
-/* "14 × 5 repeats = 70 runs"; where points share runs "15, 14 distinct × …". */
+/* "14 × 5 repeats = 70 runs"; where points share runs "14 distinct of 15 × …". */
 void study_add_points_counted(const struct study_digest *digest, struct lab_str *out);
 /* "failed", "invalid", "2 of 3 runs, concurrent"; "" = done and nothing to be said. */
 void study_add_remark(const struct study_digest *digest, const struct study_row *row,

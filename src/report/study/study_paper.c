@@ -256,15 +256,15 @@ static void add_notes(struct lab_doc *doc, const struct study_digest *digest, co
         bool alike = note->run_count == 1 || note->exact;
         study_share_of(note->most, &share);
         items[i] = (struct lab_doc_item){
-            .text = lab_arena_printf(arena, "%s%s%s", note->most,
-                                     alike ? ""
-                                     : note->kind == LAB_RUN_WARNING_OUTLIERS
-                                         ? " (values of the run with the largest share)"
-                                     : share ? " (the largest value)"
-                                             : " (other runs: other values)",
-                                     longest && note->kind == LAB_RUN_WARNING_OUTLIERS
-                                         ? longest_words(digest, &axes, note, arena)
-                                         : ""),
+            .text =
+                lab_arena_printf(arena, "%s%s%s", note->most,
+                                 alike                                    ? ""
+                                 : note->kind == LAB_RUN_WARNING_OUTLIERS ? " (the run with most)"
+                                 : share                                  ? " (the largest value)"
+                                         : " (other runs: other values)",
+                                 longest && note->kind == LAB_RUN_WARNING_OUTLIERS
+                                     ? longest_words(digest, &axes, note, arena)
+                                     : ""),
             .who = names_of(digest, &axes, note, of, arena),
             .hint = failures ? mark_hint(study_hint(note, arena), arena) : NULL};
     }

@@ -236,9 +236,9 @@ void study_add_points_counted(const struct study_digest *digest, struct lab_str 
     int distinct = digest->row_count, repeats = distinct ? digest->rows[0].run_count : 0;
     for (int i = 1; i < distinct; i++)
         repeats = digest->rows[i].run_count == repeats ? repeats : 0;
+    lab_str_printf(out, "%d", distinct);
     if (study->point_count > distinct)
-        lab_str_printf(out, "%lld, ", (long long)study->point_count);
-    lab_str_printf(out, "%d%s", distinct, study->point_count > distinct ? " distinct" : "");
+        lab_str_printf(out, " distinct of %lld", (long long)study->point_count);
     if (repeats > 1)
         lab_str_printf(out, " × %d repeats =", repeats);
     else

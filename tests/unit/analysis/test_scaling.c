@@ -318,7 +318,7 @@ LAB_TEST(launch_bound_models_dont_spoil_the_rate) {
     given_models(&given, (struct planted){.noise = 0.002, .repeats = 5, .host_s = 25e-6});
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_true(holds(claim_of(&result, "scaling.compute_rate", ""), FLOPS_PER_S));
-    assert_true(has_note(result.parts[0].notes, "Not fitted to on GPU 0, NUMA node 0: vit"));
+    assert_true(has_note(result.parts[0].notes, "Not fitted on GPU 0, NUMA node 0: vit"));
     assert_says(result.answer, ", at least 25.0 µs for each kernel (host) (95% CI, ");
     given_end(&given);
 }

@@ -72,13 +72,16 @@ LAB_TEST(what_can_not_be_had_is_left_out_and_said) {
     PLAN("experiment=contention", "experiment.phases=[baseline,topology,mps,process]");
     assert_int_equal(count_phase("topology") + count_phase("mps"), 0);
     assert_true(count_phase("process") > 0);
-    assert_true(is_noted("phase topology is left out: no two of the devices share a link"));
+    assert_true(
+        is_noted("phase topology is left out, as no mitigation of it applies: no two of the "
+                 "devices share a link"));
     assert_true(is_noted("phase mps is left out"));
     /* a simulated machine lives in one process, and has no CPUs */
     const char *const simulated[] = {"device=sim:rtx4070tis-2", "experiment=contention", NULL};
     assert_int_equal(plan_words(FOUR_NODES, simulated), 0);
     assert_int_equal(count_phase("isolated"), 0);
-    assert_true(is_noted("phase isolated is left out: simulated devices share one process; "
+    assert_true(is_noted("phase isolated is left out, as no mitigation of it applies: simulated "
+                         "devices share one process; "
                          "simulated devices have no CPUs to bind to; memory is on the local NUMA "
                          "node anyway"));
     assert_int_equal(count_phase("regret"), 0); /* nothing there can be tuned */

@@ -474,8 +474,7 @@ LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
     assert_null(strstr(text, "iterations each"));
     lab_mem_free(text);
     text = markdown_of(&f);
-    assert_contains(text,
-                    "9 of 97 measured times (9.3%) (values of the run with the largest share)\n");
+    assert_contains(text, "9 of 97 measured times (9.3%) (the run with most)\n");
     lab_mem_free(text);
     fixture_release(&f);
 }
