@@ -137,6 +137,10 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
     for (int i = 0; i < 3; i++)
         if (lines[i])
             lab_doc_command(doc, lines[i], NULL);
+    if (advice->line_count > 1 && all->torchrun)
+        lab_doc_text(doc, LAB_DOC_PLAIN,
+                     "Every process sees all these GPUs: PROGRAM must choose its own by local rank "
+                     "(LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID).");
     if (advice->lines[0].missing)
         lab_doc_text(doc, LAB_DOC_PLAIN, "No line to paste: %s.", advice->lines[0].missing);
     lab_doc_text(doc, LAB_DOC_PLAIN, "One process on one GPU:");
