@@ -48,7 +48,7 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct contention_row, kernel, "kernel", "Kernel", LAB_UNIT_TEXT),
     LAB_FIELD(struct contention_row, device, "device", "Device", LAB_UNIT_TEXT),
     LAB_FIELD(struct contention_row, gpu_id, "gpu_id", NULL, LAB_UNIT_COUNT),
-    LAB_FIELD(struct contention_row, change, "change", "Time", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct contention_row, change, "change", "Change of time", LAB_UNIT_CHANGE),
 };
 
 struct resource_row {
@@ -344,6 +344,9 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
     add_bars(panel, made, &LAB_ROWS(row_fields, kernels, kernel_count), "kernel");
     if (resource_count == 0)
         return;
+    chart->caption = lab_arena_printf(arena, "%s%sCapacity: mean of all %ss.",
+                                      chart->caption ? chart->caption : "",
+                                      chart->caption ? " " : "", made->phases.device);
     panel = lab_chart_add_panel(chart, NULL, lab_axis("Resource"),
                                 lab_axis("Change of the device's capacity [%]"), arena);
     add_bars(panel, made, &LAB_ROWS(resource_fields, resources, resource_count), "measured");

@@ -129,7 +129,8 @@ void contention_add_devices(struct lab_analysis_result *result, const struct con
     d.times = lab_arena_alloc(made->arena, (size_t)phases->unit_count + 1, sizeof *d.times);
     struct lab_chart chart = {
         .name = "contention_devices",
-        .title = lab_arena_printf(made->arena, "Each %s, alone and at once", phases->device),
+        .title = lab_arena_printf(made->arena, "Each %s, alone (%s) and at once (%s)",
+                                  phases->device, phases->names[phases->base], made->list[0].name),
         .intervals = "95% intervals over runs",
         .caption = lab_arena_printf(made->arena,
                                     "Time: mean of %d kernels, compared with the median "

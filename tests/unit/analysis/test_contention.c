@@ -155,6 +155,8 @@ LAB_TEST(the_first_chart_has_every_device) {
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     const struct lab_chart_panel *panel = &result.charts[0].panels[0];
     assert_string_equal(result.charts[0].name, "contention_devices");
+    assert_says(result.charts[0].title, "alone (baseline) and at once (concurrent)");
+    assert_says(result.charts[1].caption, " Capacity: mean of all GPUs.");
     assert_int_equal(panel->x.name_count, 3);
     assert_int_equal(panel->series_count, 2);
     for (int s = 0; s < 2; s++) {
