@@ -27,7 +27,7 @@ struct memory { /* of a label */
 
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct memory, recordings, "recordings", NULL, LAB_UNIT_COUNT),
-    LAB_FIELD(struct memory, total, "total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Total"),
+    LAB_FIELD(struct memory, total, "total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Mean"),
     LAB_FIELD(struct memory, peak, "total_peak_mib", "Total, peak", LAB_UNIT_MEBIBYTES, "Peak"),
     LAB_FIELD(struct memory, peaks, "sum_of_peaks_mib", "Sum of peaks", LAB_UNIT_MEBIBYTES),
     LAB_FIELD(struct memory, fullest, "fullest_share", "Fullest GPU", LAB_UNIT_SHARE, "Fullest"),
@@ -136,6 +136,21 @@ static const char *make_answer(const struct memory *memory, bool reference,
     return lab_arena_printf(arena, "%s.", lab_claim_sentence(&memory->change, arena));
 }
 
+/* What a GPU needs to have is the peak. */
+static const char *range_words(const struct memory *memories, int count, struct lab_arena *arena) {
+    const struct memory *low = memories, *high = memories;
+    for (int i = 1; i < count; i++) {
+        low = memories[i].peak.value < low->peak.value ? &memories[i] : low;
+        high = memories[i].peak.value > high->peak.value ? &memories[i] : high;
+    }
+    const char *least = lab_words_memory(low->peak.value, arena),
+               *most = lab_words_memory(high->peak.value, arena);
+    if (lab_str_equal(least, most)) /* as shown */
+        return lab_arena_printf(arena, "All %d: %s at the peak, all GPUs together.", count, least);
+    return lab_arena_printf(arena, "At the peak, all GPUs together: %s (%s) to %s (%s).", least,
+                            low->label->name, most, high->label->name);
+}
+
 static void add_part(struct lab_analysis_result *result, const struct memory *memory,
                      const struct lab_recording_stats_label *first, bool compared,
                      struct lab_arena *arena) {
@@ -203,13 +218,8 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
         if (memories[i].label != &labels[0] && count <= FEW)
             answer = lab_arena_printf(arena, "%s %s", answer, result->parts[i].answer);
     }
-    const char *least = lab_words_memory(memories[0].mean, arena),
-               *most = lab_words_memory(memories[count - 1].mean, arena);
-    if (count > FEW && lab_str_equal(least, most)) /* as shown */
-        answer = lab_arena_printf(arena, "All %d take %s on average.", count, least);
-    else if (count > FEW)
-        answer = lab_arena_printf(arena, "%s on average (%s) to %s (%s).", least,
-                                  memories[0].label->name, most, memories[count - 1].label->name);
+    if (count > FEW)
+        answer = range_words(memories, count, arena);
     for (int i = 0; i < count && count <= FEW; i++) /* the reference first */
         if (memories[i].label == &labels[0])
             answer = lab_arena_printf(arena, "%s%s", result->parts[i].answer, answer);

@@ -93,8 +93,8 @@ LAB_TEST(points_of_a_study_are_not_compared_with_the_first) {
             f->recordings[i].rate = of_study ? 100 : NAN;
         when_analysed(f, "memory", NULL);
         assert_int_equal(f->result.claim_count > 0, !of_study);
-        assert_contains(f->result.answer, "All 4 take ");
-        assert_contains(f->result.answer, " MiB on average.");
+        assert_contains(f->result.answer, "All 4: ");
+        assert_contains(f->result.answer, " MiB at the peak, all GPUs together.");
         assert_near(cell(f, 3, "gpus", 0, "mean_mib")->value, 168, 1e-9);
         assert_int_equal(f->result.column_count, of_study ? 5 : 10);
     }
