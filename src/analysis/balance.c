@@ -321,7 +321,10 @@ static const char *answer_for_all(const struct balance *balances, int count,
     }
     if (most == 0)
         return why_none(balances, count, arena);
-    lab_str_printf(&text, "Balance, mean of %d recording%s: ", most, most == 1 ? "" : "s");
+    lab_str_printf(&text, "Balance, mean of %d recording%s", most, most == 1 ? "" : "s");
+    if (most < count)
+        lab_str_printf(&text, " of several GPUs that were used, of %d", count);
+    lab_str_add(&text, ": ");
     for (int i = 0; i < BALANCED; i++) {
         int worst = -1;
         for (int m = 0; m < BALANCED; m++)
@@ -465,10 +468,12 @@ static int balance_run(const struct lab_analysis_input *input, struct lab_analys
         return -1;
     int count = input->recording_count;
     struct balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         balances[i] = make_balance(&all_stats[i], config->window_s, arena);
-        add_part(result, &balances[i], arena);
-    }
+    for (int pass = 0; pass < 2; pass++) /* what has a balance first */
+        for (int i = 0; i < count; i++)
+            if ((all_stats[i].gpu_count > 1) == (pass == 0))
+                add_part(result, &balances[i], arena);
     result->answer = count == 1 ? result->parts[0].answer : answer_for_all(balances, count, arena);
     add_charts(result, balances, all_stats, count, arena);
     return 0;

@@ -115,6 +115,24 @@ LAB_TEST_WITH(lines_of_many_recordings_differ, given_setup, given_teardown) {
     assert_int_equal(chart->panels[9].series_count, 4);
 }
 
+/* Given recordings of one GPU before that of two, then the one that has a balance comes first, and
+ * the mean says how many it is of. */
+LAB_TEST_WITH(what_has_a_balance_comes_first, given_setup, given_teardown) {
+    struct given *f = *state;
+    for (int i = 0; i < 3; i++) {
+        const char *name = lab_arena_printf(&f->arena, "single_%d", i);
+        given_recording(f, name, name);
+        add_flat(given_gpu(f, i), 10, 9000, 50, 100);
+    }
+    given_recording(f, "both", "both");
+    for (int g = 0; g < 2; g++)
+        add_flat(given_gpu(f, g), 10, 9000, 50, 100);
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(f->result.parts[0].name, "both");
+    assert_contains(f->result.answer,
+                    "Balance, mean of 1 recording of several GPUs that were used, of 4: ");
+}
+
 /* Of two equal GPUs "poor, CV 32.9%" was said, from two samples of 10 ms. */
 LAB_TEST_WITH(short_recordings_are_not_graded, given_setup, given_teardown) {
     struct given *f = *state;
