@@ -304,7 +304,10 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
             LAB_ADD(all, all_count, arena) =
                 make_row((struct correlate_finding){&made->list[d], &made->list[d].items[i]},
                          made->study, arena);
-    lab_rows_add_table(part, "findings", "Correlated with the iterations",
+    lab_rows_add_table(part, "findings",
+                       made->figures.found > 0
+                           ? "Correlated with the iterations"
+                           : "Follows from the iterations, not tested as a cause",
                        &LAB_ROWS(row_fields, found, found_count), arena);
     add_spikes(result, part, made, top);
     lab_rows_add_table(part, "tested", NULL, &LAB_ROWS(row_fields, all, all_count), arena);

@@ -389,6 +389,8 @@ LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
                         "Not tested: only the activity of the runs' own GPUs was sampled.");
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++)
         assert_string_equal(cell_of(&result, "tested", i, "role")->text, "same run's activity");
+    assert_string_equal(table_of(&result, "findings")->title,
+                        "Follows from the iterations, not tested as a cause");
     /* but beside a run of GPU 2 alone it may be one */
     run->rank_count = 1;
     result = when_asked(&given, "correlate");
