@@ -181,7 +181,7 @@ static void add_part(struct lab_analysis_result *result, const struct memory *me
 
 #define FEW 3 /* labels that the answer names all */
 
-/* In the order of the parts, the least first. */
+/* In the order of the parts. */
 static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
                        struct lab_analysis_result *result) {
     const struct lab_recording_stats_label **labels =
@@ -212,6 +212,11 @@ static int memory_run(const struct lab_analysis_input *input, struct lab_analysi
     }
     lab_claim_adjust(claims + 1, count - 1);
     LAB_SORT(memories, count, LAB_BY(memories, mean));
+    for (int i = 0; i < count / 2 && count > FEW; i++) { /* the first ones are shown */
+        struct memory last = memories[count - 1 - i];
+        memories[count - 1 - i] = memories[i];
+        memories[i] = last;
+    }
     const char *answer = "";
     for (int i = 0; i < count; i++) {
         add_part(result, &memories[i], &labels[0], compared, arena);
@@ -232,7 +237,8 @@ const struct lab_analysis lab_analysis_memory = {
     .name = "memory",
     .summary = "how much GPU memory each point or recording takes",
     .description =
-        "Recordings by label, the least memory first, compared with the first label. Mean and peak "
+        "Recordings by label, the least memory first, of more than three the most, compared with "
+        "the first label. Mean and peak "
         "of each GPU and of all together, next to the sum of the single peaks. A label is a file's "
         "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH. Intervals "
         "are over the recordings of a label; one of each gives values and no verdict.",

@@ -100,5 +100,17 @@ LAB_TEST(points_of_a_study_are_not_compared_with_the_first) {
     }
 }
 
+/* What has no room on a page are the small ones. */
+LAB_TEST(of_many_points_the_largest_come_first) {
+    struct given *f = *state;
+    static const char *const points[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 8; i++)
+        add_flat(f, points[i % 4], 1000 * (1 + i % 4));
+    when_analysed(f, "memory", NULL);
+    assert_string_equal(f->result.parts[0].name, "d");
+    assert_string_equal(f->result.charts[0].panels[0].x.names[0], "d");
+    assert_contains(f->result.answer, "At the peak, all GPUs together: ");
+}
+
 const struct lab_test_program lab_test_program = {.set_up = given_setup,
                                                   .tear_down = given_teardown};

@@ -137,7 +137,7 @@ LAB_TEST(no_gpu_is_left_out) {
 }
 
 /* Given forty labels, then the first of them are drawn, and the picture says so. */
-LAB_TEST(of_many_labels_the_first_are_drawn) {
+LAB_TEST(of_many_labels_the_largest_are_drawn) {
     struct given *f = *state;
     for (int i = 0; i < 40; i++)
         given_gpus(f, lab_arena_printf(&f->arena, "r%d", i), lab_arena_printf(&f->arena, "l%d", i),
@@ -146,7 +146,7 @@ LAB_TEST(of_many_labels_the_first_are_drawn) {
     const struct lab_chart *chart = find(f, "gpu_memory_comparison");
     assert_int_equal(chart->panels[0].x.name_count, 24);
     assert_contains(chart->title, ", 24 of 40");
-    assert_float_equal(chart->panels[0].series[1].y[0], 10, 1e-9);
+    assert_true(chart->panels[0].series[1].y[0] > 10 + 1e-9); /* both GPUs of a label */
     chart = find(f, "gpu_memory_timeline");
     assert_contains(chart->title, ", 8 of 40");
 }
