@@ -233,23 +233,29 @@ static const char *exception_model(const struct lab_claim *claim, const char *ad
     return model && lab_str_equal(claim->reference, advised) ? model + 2 : NULL;
 }
 
-/* " except for vit32x6x512", " except for 3 models"; "" = it is best for all. A line in a terminal
- * ends before the exceptions themselves. */
+/* " except for vit32x6x512 (32)" with what is better there, " except for 3 models"; "" = it is best
+ * for all. A line in a terminal ends before the gains. */
 static const char *except_words(const struct making *making, const char *advised) {
-    const char **models = NULL;
-    int count = 0;
+    const char **models = NULL, **words = NULL;
+    int count = 0, named = 0;
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         for (int c = 0; result && c < result->exception_count; c++) {
+            const char *subject = result->exceptions[c].subject; /* "Batch 32, vit32x6x512" */
             const char *model = exception_model(&result->exceptions[c], advised);
-            if (model && lab_list_find_text(models, count, model) < 0)
-                LAB_ADD(models, count, making->arena) = model;
+            if (!model || lab_list_find_text(models, count, model) >= 0)
+                continue;
+            LAB_ADD(models, count, making->arena) = model;
+            const char *value = model - 2;
+            while (value > subject && value[-1] != ' ')
+                value--;
+            LAB_ADD(words, named, making->arena) = lab_arena_printf(
+                making->arena, "%s (%.*s)", model, (int)(model - 2 - value), value);
         }
     }
-    int named = count;
-    LAB_ADD(models, named, making->arena) = NULL;
+    LAB_ADD(words, named, making->arena) = NULL;
     LAB_AUTO(str, list);
-    lab_str_add_list(&list, models, "and");
+    lab_str_add_list(&list, words, "and");
     return count == 0 ? ""
            : count <= MODELS_NAMED
                ? lab_arena_printf(making->arena, " except for %s", list.text)

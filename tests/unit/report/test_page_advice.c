@@ -683,13 +683,14 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     g->advice = (struct lab_advice){.tested = &batch, .tested_count = 1};
     g->result.command = "numactl --cpunodebind=0 PROGRAM";
     write_page(g, "markdown");
-    assert_contains(g->text.text,
-                    "Keep batch 16 except for vit32x6x512 and vit16x8x768: no other batch size "
-                    "gains 1% or more on average, over 30 configurations without GPUs 0+1. "
-                    "Exceptions (gain over");
+    assert_contains(
+        g->text.text,
+        "Keep batch 16 except for vit32x6x512 (32) and vit16x8x768 (64): no other batch "
+        "size gains 1% or more on average, over 30 configurations without GPUs 0+1. "
+        "Exceptions (gain over");
     write_end(g);
-    assert_contains(g->text.text, "Also      Keep batch 16 except for vit32x6x512 and "
-                                  "vit16x8x768.\n");
+    assert_contains(g->text.text, "Also      Keep batch 16 except for vit32x6x512 (32) and "
+                                  "vit16x8x768 (64).\n");
 }
 
 /* Given a batch that is best on the mean, then models with a better one are named, with what they
@@ -714,7 +715,7 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
         lab_str_clear(&g->text);
         write_page(g, "markdown");
         assert_contains(g->text.text, i ? "Keep batch 4: no other batch size gains 1% or more"
-                                        : "Use batch 16 except for vit16x8x768: 15.7% ");
+                                        : "Use batch 16 except for vit16x8x768 (32): 15.7% ");
         assert_int_equal(strstr(g->text.text,
                                 ". Exceptions (gain over batch 16): batch 32 for "
                                 "vit16x8x768 (+4.6%, mean of 2 configurations).") != NULL,
