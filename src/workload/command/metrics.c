@@ -176,8 +176,8 @@ static bool may_be_object(const char *line, size_t length) {
                           (line[length - 1] == ')' && memmem(line, length, "OrderedDict(", 12)));
 }
 
-/* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; MLPerf's and NVIDIA's
- * loggers; its bytes. */
+/* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; MLPerf's and
+ * NVIDIA's loggers; its bytes. */
 static size_t bar_before_object(const char *line, size_t length) {
     static const char *const loggers[] = {":::MLLOG ", "DLLL "};
     for (size_t i = 0; i < sizeof loggers / sizeof *loggers; i++)
