@@ -321,7 +321,7 @@ LAB_TEST(test_a_slow_device_has_its_own) {
         }
     }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_says(result.answer, "GPUs 0–3, NUMA node 0: crossover at ");
+    assert_says(result.answer, "GPUs 0–3, NUMA node 0: crossover between vit_c and vit_d, ");
     assert_says(result.answer, " GPU 2, NUMA node 0: crossover at ");
     assert_null(strstr(result.answer, " GPU 1, NUMA node 0: "));
     given_end(&given);
