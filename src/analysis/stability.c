@@ -311,9 +311,9 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
             arena,
             "Drift: of iteration times, from start to end of a run, 95%% CI over runs. p99/median: "
             "of "
-            "these, "
-            "largest of all runs. Max/median: longest iteration over its run's median, largest "
-            "of all runs; measured times that warnings are of include waits between iterations. %s",
+            "these, largest of all runs. Max/median: longest iteration over its run's median, "
+            "largest "
+            "of all runs; warnings count waits between iterations, too. %s",
             made.row_count > 0 && made.rows[0].drifts ? "Points that drift come first, then by max."
                                                       : "The longest iterations come first.");
         result->action = result->further ? NULL : stability_action(&made);
