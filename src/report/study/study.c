@@ -17,6 +17,7 @@
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
 #define ALSO_MOST    3
+#define NEXT_LINES   2 /* of what is said of a line to paste */
 
 struct end {
     struct study_digest digest;
@@ -280,8 +281,21 @@ static void add_then(struct lab_doc *doc, const struct end *end) {
 
 #define INDENT 12 /* of what follows "Next" */
 
+/* Its sentences that fit into two lines; the page has the others. No full stop at its end. */
+static const char *next_text(const struct end *end, const char *text, struct lab_arena *arena) {
+    if (end->verbose)
+        return text;
+    char *kept = lab_arena_strdup(
+        arena, fit_sentences(text, NEXT_LINES, end->style.columns - INDENT - 1, arena));
+    size_t length = strlen(kept);
+    if (length > 0 && kept[length - 1] == '.' && strlen(text) > length)
+        kept[length - 1] = '\0';
+    return kept;
+}
+
 static int next_text_lines(const struct end *end, const char *text) {
-    return text ? count_lines(text, end->style.columns - INDENT - 1) : 0;
+    LAB_AUTO(arena, arena);
+    return text ? count_lines(next_text(end, text, &arena), end->style.columns - INDENT - 1) : 0;
 }
 
 /* A command or a path is never broken by us, but by the terminal. */
@@ -343,7 +357,7 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
     } else if (next->command) {
         lab_doc_line_whole(doc, "Next", "%s", next->command);
         if (next->text && next->kind != PAGE_SHOW)
-            lab_doc_line(doc, "", "%s.", next->text);
+            lab_doc_line(doc, "", "%s.", next_text(end, next->text, lab_doc_arena(doc)));
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);
     }

@@ -508,6 +508,22 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
     }
 }
 
+/* Given a line to paste of which much is said, then the terminal has what fits into two lines. */
+LAB_TEST(a_next_step_takes_two_lines) {
+    struct given *g = *state;
+    g->page.advice = NULL;
+    g->study.study.command = "";
+    g->result.claim_count = 1;
+    g->result.command = "gpulab run it";
+    g->result.action = "Run it again on a quiet machine. The second sentence still fits, as it is "
+                       "on the second line of two. The third one would need a line of its own, "
+                       "which the page has, not the terminal";
+    write_end(g);
+    assert_contains(g->text.text, "            Run it again on a quiet machine. The second ");
+    assert_contains(g->text.text, "line of two.\n");
+    assert_null(strstr(g->text.text, "The third one"));
+}
+
 /* Given a launch line with a GPU that is slow, then it says so; what is left to run for other GPUs
  * comes after it in the terminal, too. */
 LAB_TEST(a_launch_line_names_slow_devices) {
