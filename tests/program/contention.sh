@@ -51,7 +51,7 @@ two=cpu:0/2
 run run contention device=$two repeat=1 experiment.duration=1s experiment.cooldown=0 \
     'experiment.workload=[softmax]' experiment.softmax.rows=64 experiment.softmax.columns=256
 expect_status 0
-expect_out 'For a verdict, 5 runs'
+expect_out 'verdict, 5 runs'
 folder=$(sed -n 's|^ *Report *\(.*\)/report/.*|\1|p' "$work/out")
 cp "$folder/results.json" "$work/out"
 json '(all(r["success"] for r in d)

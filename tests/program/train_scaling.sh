@@ -189,7 +189,7 @@ expect_out "^\*\*Conclusion\*\*: .* scaling=weak: the batch grows with the devic
 run run train_scaling device=sim:rtx4070tis-2 'experiment.batch_sizes=[64]' experiment.runs=1 -q
 expect_status 0
 study=$(folder)
-expect_out "For a verdict, 5 runs"
+expect_out "verdict, 5 runs"
 show "$study/report/comparison_report_large.md"
 expect_out "^\| 64 \| 2 \| .* No answer: simulated \|$"
 expect_out "^\*\*Break-even\*\*: No answer: simulated\.$"
@@ -227,7 +227,7 @@ json 'len(d) == 2 and all("share_note" not in r for r in d)'
 run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \
     experiment.allreduce=ring,hierarchical experiment.test.dtype=fp32,bf16 experiment.runs=1 -q
 expect_status 0
-expect_out "For a verdict, 5 runs"
+expect_out "verdict, 5 runs"
 ! grep -q "Program error" "$work/out" || fail "$what: a claim was withdrawn"
 study=$(folder)
 show "$study/report/benchmark_medium_multi_gpu.json"

@@ -60,7 +60,8 @@ struct page_repeat {
     const char *text; /* as an action's; NULL = nothing to repeat */
     int runs;         /* per point */
 };
-#define PAGE_QUIET "Quiet the machine first: other processes took much of its CPU time"
+#define PAGE_BUSY  "other processes were running"
+#define PAGE_QUIET "Quiet the machine first: " PAGE_BUSY
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
                                     bool resumes, struct lab_arena *arena);
 

@@ -46,7 +46,6 @@ static const char *claim_name(const struct lab_claim *claim, struct lab_arena *a
  * study is over. */
 static void add_text(const struct repeat *repeat, int planned, bool busy, struct lab_arena *arena,
                      struct lab_str *text) {
-    static const char because[] = "other processes took much of its CPU time";
     if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
         lab_str_add(text, PAGE_QUIET ". ");
     lab_str_add(text, "Inconclusive");
@@ -61,8 +60,8 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
         lab_str_printf(text,
                        ": too noisy, at this spread more than %d runs per point are needed. Quiet "
                        "the machine%s%s%s, then run %d",
-                       LAB_CLAIM_RUNS_MOST, busy ? " (" : "", busy ? because : "", busy ? ")" : "",
-                       repeat->advised);
+                       LAB_CLAIM_RUNS_MOST, busy ? " (" : "", busy ? PAGE_BUSY : "",
+                       busy ? ")" : "", repeat->advised);
     else if (repeat->needed > repeat->n)
         lab_str_printf(text, ". %s", lab_claim_next(repeat->claim, arena));
     else /* the spread would do: so few runs, or so many comparisons, don't */
