@@ -179,7 +179,7 @@ static const char *check_sentence(const struct making *making, const struct lab_
     chosen.subject =
         *differs ? lab_arena_printf(arena, "Check %s, which differs in %s", device, differs)
         : unexplained && *brief
-            ? lab_arena_printf(arena, "Run %s for minutes before it is swapped", device)
+            ? lab_arena_printf(arena, "Test %s for minutes, then inspect it", device)
         : unexplained ? lab_arena_printf(arena, "Inspect or swap %s", device)
                       : lab_arena_printf(arena, "Check clocks, cooling and link of %s", device);
     LAB_AUTO(str, text);
@@ -349,13 +349,32 @@ static const char *choice_sentence(const struct making *making, const struct lab
     return lab_arena_strdup(arena, text.text);
 }
 
-/* What shows why a GPU is slow; NULL = it isn't a whole GPU, or none that is there. */
-static const char *check_line(const struct lab_claim *claim, struct lab_arena *arena) {
+/* The devices that one is compared with, as --device takes them: "cuda" of cuda:7, "sim:l40s-10".
+ * NULL = no run has one of that title. */
+static const char *selector_of(const struct making *making, const char *title) {
+    const struct lab_study_info *study = making->digest ? making->digest->study : NULL;
+    for (int i = 0; study && i < study->run_count; i++)
+        for (int r = 0; r < study->runs[i].rank_count; r++) {
+            const char *device = study->runs[i].ranks[r].device, *number = strrchr(device, ':');
+            if (number && lab_str_equal(lab_run_device_title(device, making->arena), title))
+                return lab_arena_strndup(making->arena, device, (size_t)(number - device));
+        }
+    return NULL;
+}
+
+/* What shows why a GPU is slow: where its runs were short, a load of minutes; else its state now.
+ * NULL = it isn't a whole GPU, or none that is there. */
+static const char *check_line(const struct making *making, const struct lab_claim *claim) {
     int gpu, length = 0;
-    if (claim->simulated || sscanf(claim->subject, "GPU %d%n", &gpu, &length) != 1 ||
-        claim->subject[length])
+    if (sscanf(claim->subject, "GPU %d%n", &gpu, &length) != 1 || claim->subject[length])
         return NULL;
-    return lab_arena_printf(arena, "nvidia-smi -i %d -q -d CLOCK,TEMPERATURE,PERFORMANCE", gpu);
+    const char *selector = selector_of(making, claim->subject);
+    if (selector && *told_of_peer(making, claim->subject, "brief"))
+        return lab_arena_printf(making->arena, "gpulab check --level 3 --device %s", selector);
+    return claim->simulated
+               ? NULL
+               : lab_arena_printf(making->arena,
+                                  "nvidia-smi -i %d -q -d CLOCK,TEMPERATURE,PERFORMANCE", gpu);
 }
 
 /* Of two devices that differ for certain, which of them is at fault is open; NULL = they don't. */
@@ -411,7 +430,7 @@ static void add_choices(struct making *making, const struct lab_advice *advice) 
             add(making, (struct page_action){.kind = PAGE_CHOOSE,
                                              .text = page_named(making->names, text, arena),
                                              .command = compile ? COMPILE_LINE
-                                                        : check ? check_line(claim, arena)
+                                                        : check ? check_line(making, claim)
                                                                 : NULL,
                                              .gain = compile ? gains : NULL,
                                              .check = check});
@@ -507,8 +526,7 @@ static void add_further(struct making *making, bool untested) {
     study_add_repeat_command(study, 0, making->further, &line);
     bool quiet = making->page && !making->page->simulated && page_is_busy(making->digest);
     for (int i = 0; i < making->made.count; i++) /* once */
-        quiet &= !making->made.items[i].text ||
-                 !strstr(making->made.items[i].text, "other processes took much of its CPU time");
+        quiet &= !making->made.items[i].text || !strstr(making->made.items[i].text, PAGE_BUSY);
     add(making, (struct page_action){.kind = untested ? PAGE_RUN : PAGE_PASTE,
                                      .text = quiet ? lab_arena_printf(making->arena, "%s. %s",
                                                                       PAGE_QUIET, making->tests)

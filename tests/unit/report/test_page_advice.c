@@ -329,10 +329,10 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     } cases[] = {
         {2, 3, "Then finish the study (resumes in the same folder: 1 run left, in about 9 s):",
          "repeat=3"},
-        {1, 0, "much of its CPU time. Then finish the study (resumes", "repeat=3"},
+        {1, 0, "were running. Then finish the study (resumes", "repeat=3"},
         {2, 600, "Then finish the study (resumes", "repeat=3"}, /* two show no spread */
         {3, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
-        {3, 600, "Quiet the machine (other processes took much of its CPU time), then", "repeat=5"},
+        {3, 600, "Quiet the machine (other processes were running), then", "repeat=5"},
     };
     g->page.advice = NULL;
     g->study.study.command = "gpulab run numa_study experiment.repeat=3";
@@ -443,8 +443,8 @@ LAB_TEST(a_busy_machine_is_quieted_first) {
         }
         lab_str_clear(&g->text);
         write_page(g, "markdown");
-        const char *quiet = strstr(g->text.text, "Quiet the machine first: other processes took "
-                                                 "much of its CPU time. Then run the study again"),
+        const char *quiet = strstr(g->text.text, "Quiet the machine first: other processes "
+                                                 "were running. Then run the study again"),
                    *advised = strstr(g->text.text, "Use 2 devices.\n");
         assert_int_equal(quiet != NULL, i != NONE);
         assert_true(advised && quiet < advised);
@@ -477,9 +477,9 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
          "263 W (peers 277). What else was sampled doesn't explain it: no difference in SM clock, "
          "power limit.\n"},
         {"", "", "power", "6.90 ms",
-         "Run GPU 7 for minutes before it is swapped: 5.7% lower throughput than its peers (5 runs "
+         "Test GPU 7 for minutes, then inspect it: 5.7% lower throughput than its peers (5 runs "
          "each). Runs of at most 6.90 ms show no heat. What was sampled doesn't explain it: no "
-         "difference in power.\n"},
+         "difference in power:\n"},
         {"", "", "power", "",
          "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). What was "
          "sampled doesn't explain it: no difference in power.\n"},
@@ -489,7 +489,8 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
         lab_claim_named(g->claims[0], "peers.device", "GPU 7", "its peers", "throughput");
     slow.effect = -0.057;
     slow.low = slow.high = NAN;
-    slow.simulated = true; /* no line to paste */
+    slow.simulated = true; /* nvidia-smi doesn't know it */
+    ((struct lab_run_rank *)g->study.study.runs[0].ranks)[0].device = "cuda:7";
     g->advice = (struct lab_advice){.choices = &slow, .choice_count = 1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lab_doc_cell cells[] = {lab_cell_text("GPU 7"), lab_cell_text(cases[i].differs),
@@ -505,6 +506,8 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
         assert_contains(g->text.text, cases[i].sentence);
+        assert_int_equal(strstr(g->text.text, "gpulab check --level 3 --device cuda\n") != NULL,
+                         *cases[i].brief != '\0');
     }
 }
 
@@ -604,8 +607,8 @@ LAB_TEST(a_busy_machine_is_quieted_before_another_test) {
         write_page(g, "markdown");
         assert_contains(g->text.text, "Test for drift over minutes");
         assert_int_equal(strstr(g->text.text,
-                                "Quiet the machine first: other processes took much of its CPU "
-                                "time. Test for drift over minutes") != NULL,
+                                "Quiet the machine first: other processes were running. "
+                                "Test for drift over minutes") != NULL,
                          !simulated);
     }
 }
