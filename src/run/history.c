@@ -103,7 +103,8 @@ static double median_of(const struct groups *groups, uint64_t key) {
 /* With its length, so that "ab","c" and "a","bc" differ. Eight bytes at a time: plans of 100,000
  * runs are looked up, each with some hundred bytes of options. Nothing is stored by it. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    size_t length = text ? strlen(text) : 0, at = 0;
+    text = text ? text : "";
+    size_t length = strlen(text), at = 0;
     uint64_t word;
     hash = lab_hash_bytes(hash, &length, sizeof length);
     for (; at + sizeof word <= length; at += sizeof word) {
