@@ -115,6 +115,7 @@ struct rank {
     int shown_next;             /* which of the two */
     int64_t sent;               /* iterations told so far */
     atomic_llong progress_ns;   /* when PROGRESS was told last */
+    atomic_llong progress_done; /* and how much of it */
     atomic_bool tells_progress; /* the workload does so itself */
     int64_t metric_count;       /* told by the workload */
     struct worker_beyond *beyond;

@@ -24,12 +24,14 @@ static void tell_phase(void *state, const char *phase) {
     atomic_store(&rank->progress_ns, 0); /* a new phase's first progress is news */
 }
 
-/* A few times a second, and whenever all is done. */
+/* A few times a second, and once when all is done: a program may go on beyond its last step. */
 static void tell_progress(struct rank *rank, int64_t done, int64_t total, bool last) {
     int64_t now_ns = lab_clock_now(lab_clock_system());
-    if (!last && now_ns - atomic_load(&rank->progress_ns) < PROGRESS_EVERY_NS)
+    bool news = last && done != atomic_load(&rank->progress_done);
+    if (!news && now_ns - atomic_load(&rank->progress_ns) < PROGRESS_EVERY_NS)
         return;
     atomic_store(&rank->progress_ns, now_ns);
+    atomic_store(&rank->progress_done, done);
     worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_PROGRESS,
                                                   .rank = rank->job->index,
                                                   .progress = {done, total}});

@@ -221,4 +221,9 @@ expect_status 0
 run export test_matrix --what metrics
 [ "$(timed)" = "$before" ] || fail "two streams, read again: $(diff <(echo "$before") <(timed))"
 
+# a program that goes on beyond its last step is no flood of events
+printf '#!/bin/sh\nseq 200000 | sed "s|.*|step &/5 loss 1.5|"\n' >"$work/train"
+run run test_matrix "experiment.command='$work/train'" 'experiment.matrix={}' output_dir="$work/last" --no-report
+expect_status 0
+
 finish
