@@ -101,14 +101,14 @@ expect_err "batch_size=0: must be 1 to"
 
 # 3. CPU slices, for real: a gang's throughput counts the batch once, and its parts are told
 run run train_scaling device=cpu:0/2 experiment.model=medium experiment.batch_sizes=33 experiment.runs=1 \
-    experiment.test.num_steps=20 -q
+    experiment.test.num_steps=400 -q
 expect_status 0
 study=$(folder)
 show "$study/results.json"
 json '(len(d) == 2 and all(r["success"] for r in d)
       and all(r["allreduce"] == "ring"
               and 0 <= r["exposed_communication_ms"] <= r["communication_time_ms"] * 1.5
-              and sum(k["samples"] for k in r["ranks"]) == 33 * 20
+              and sum(k["samples"] for k in r["ranks"]) == 33 * 400
               for r in d if len(r["gpu_ids"]) == 2))'
 run export "$study" --what iterations
 python3 - "$study/results.json" "$work/out" <<'CHECK' || fail "throughput isn't samples over the time of the iterations"
@@ -118,7 +118,7 @@ for line in csv.DictReader(open(sys.argv[2])):
     span = spans.setdefault((line["run_id"], int(line["rank"])), [int(line["start_ns"]), 0])
     span[1] = int(line["end_ns"])
 for run in json.load(open(sys.argv[1])):
-    rates = [33 * 20 / len(run["ranks"]) / (end - start) * 1e9
+    rates = [33 * 400 / len(run["ranks"]) / (end - start) * 1e9
              for (run_id, rank), (start, end) in spans.items() if run_id == run["run_id"]]
     assert len(rates) == len(run["gpu_ids"]) and abs(sum(rates) / run["samples_per_second"] - 1) < 0.04, run
 CHECK
