@@ -123,7 +123,7 @@ LAB_TEST(no_link_is_followed) {
     assert_refused(lab_clean_remove(in_root("link"), &clean, &err), LAB_ERR_USER, "link");
 }
 
-/* --- what is left of the folders --- */
+/* --- remaining folders --- */
 
 LAB_TEST(folders_that_are_empty_then_go_too) {
     static const struct {

@@ -77,7 +77,7 @@ LAB_TEST(one_that_is_never_published_leaves_nothing) {
     lab_folder_close(&folder); /* twice does no harm */
 }
 
-/* Given a hidden folder that somebody removed, then it gets no name. */
+/* Given a hidden folder that another process removed, then it gets no name. */
 LAB_TEST(one_that_is_gone_is_not_published) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(false);
