@@ -1,9 +1,12 @@
 """What benchmarks say about where and what they measured, and under which load."""
+import argparse
 import datetime
+import math
 import os
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77  # as tests that can't run here
@@ -41,6 +44,39 @@ def commit_and_date():
                               capture_output=True, text=True)
         commit = done.stdout.strip() or "unknown"
     return f"commit {commit}, {datetime.date.today()}"
+
+
+class Options:
+    """What benchmarks on a GPU have in common: --seconds N, --rows TEXT,… and --no-peers before or behind `words`."""
+
+    def __init__(self, words):
+        parser = argparse.ArgumentParser(allow_abbrev=False, usage=f"bench/{os.path.basename(sys.argv[0]).removesuffix('.py')} [GPULAB] "
+                                         "[WORD...] [--seconds N] [--rows TEXT,...] [--no-peers]")
+        parser.add_argument("words", nargs="*")
+        parser.add_argument("--seconds", type=float, default=math.inf)
+        parser.add_argument("--rows", default="")
+        parser.add_argument("--no-peers", dest="peers", action="store_false")
+        found = parser.parse_intermixed_args(words)
+        self.words, self.peers, self.texts = found.words, found.peers, found.rows.split(",")
+        self.end, self.left_out = time.monotonic() + found.seconds, []
+        self.is_table = not found.rows and found.peers and math.isinf(found.seconds)  # of the groups it names
+        self.is_whole = self.is_table and not found.words
+
+    def wanted(self, rows, name):
+        return [row for row in rows if any(text in name(row) for text in self.texts)]
+
+    def fitting(self, rows, name, seconds, once=0):
+        """Those wanted that the time left is enough for, at so many seconds each. The others are named later."""
+        rows = self.wanted(rows, name)
+        left = (self.end - time.monotonic() - once) / seconds
+        count = len(rows) if left >= len(rows) else max(0, int(left))
+        self.left_out += [name(row) for row in rows[count:]]
+        return rows[:count]
+
+    def say_left_out(self, say):
+        if self.left_out:
+            say()
+            say(f"Not measured, as --seconds ended before: {'; '.join(self.left_out)}.")
 
 
 CONDITIONS = ("SM clock", "power", "temperature")

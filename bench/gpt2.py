@@ -2,6 +2,7 @@
 import csv
 import glob
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -13,6 +14,7 @@ import facts
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCHES = {4: 430, 16: 560, 64: 570}  # thousand tokens/s asked for
 MODES = ("ours", "eager", "compile")
+ROW_SECONDS = {"ours": 20, "eager": 14, "compile": 28}  # of a process, about
 COLUMNS = ("batch", "ours", "eager", "compile", "ours/eager", "ours/compile", "asked", "MFU", "memory", "compile's",
            "J/Mtoken", "compile's J", *facts.CONDITIONS)
 lines = []
@@ -24,7 +26,8 @@ def say(text=""):
 
 
 def ours(gpulab, batch):
-    command = [gpulab, "bench", "gpt2", "--json", "--device", "cuda", "--limit", "8s", f"batch_size={batch}"]
+    command = [gpulab, "bench", "gpt2", "--json", "--device", "cuda", "--limit", "8s", "--precision", "0.0001",
+               f"batch_size={batch}"]  # all of the 8 s: energy is counted over 2 s at a time
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if not done.stdout:
         sys.exit(f"bench/gpt2: {done.stderr.strip()}")
@@ -34,7 +37,7 @@ def ours(gpulab, batch):
     told = result["metrics"]
     return {"tokens_per_second": batch * 1024 / result["interval_ms"]["median"] * 1e3,
             "mfu": result["share_of_limit"]["flops"], "memory_gib": told["device_memory_gib"],
-            "joules_per_million_tokens": told["joules_per_million_tokens"]}
+            "joules_per_million_tokens": told.get("joules_per_million_tokens", math.nan)}
 
 
 def torch(mode, batch):
@@ -46,21 +49,26 @@ def torch(mode, batch):
     return found[0]
 
 
-def row(gpulab, batch):
-    found, seen = {mode: [] for mode in MODES}, []
-    for mode in (*MODES, *reversed(MODES)):
+def row(gpulab, batch, modes):
+    found, seen = {mode: [] for mode in modes}, []
+    for mode in (*modes, *reversed(modes)):
         with facts.Conditions() as conditions:
             found[mode].append(ours(gpulab, batch) if mode == "ours" else torch(mode, batch))
         seen = conditions.cells if mode == "ours" else seen
 
-    def median(mode, key):
-        return statistics.median(result[key] for result in found[mode])
-    rates = {mode: median(mode, "tokens_per_second") for mode in MODES}
-    return [str(batch), *(f"{rates[mode] / 1e3:.0f}k" for mode in MODES), f"{rates['ours'] / rates['eager']:.2f}",
-            f"{rates['ours'] / rates['compile']:.2f}", f"{BATCHES.get(batch, 0)}k",
-            f"{100 * median('ours', 'mfu'):.0f}%", f"{median('ours', 'memory_gib'):.1f} GiB",
-            f"{median('compile', 'memory_gib'):.1f} GiB", f"{median('ours', 'joules_per_million_tokens'):.0f}",
-            f"{median('compile', 'joules_per_million_tokens'):.0f}", *seen]
+    def median(mode, key, form):
+        return form.format(statistics.median(result[key] for result in found[mode])) if mode in found else "–"
+
+    def ratio(mode):
+        """The median of the rounds' ratios: nearest in time are a mode's first and our first, its last and our last."""
+        pairs = zip(found["ours"], found.get(mode, []))
+        ratios = [mine["tokens_per_second"] / theirs["tokens_per_second"] for mine, theirs in pairs]
+        return f"{statistics.median(ratios):.2f}" if ratios else "–"
+    rates = [f"{float(median(mode, 'tokens_per_second', '{}')) / 1e3:.0f}k" if mode in found else "–" for mode in MODES]
+    return [str(batch), *rates, ratio("eager"), ratio("compile"), f"{BATCHES.get(batch, 0)}k",
+            median("ours", "mfu", "{:.0%}"), median("ours", "memory_gib", "{:.1f} GiB"),
+            median("compile", "memory_gib", "{:.1f} GiB"), median("ours", "joules_per_million_tokens", "{:.0f}"),
+            median("compile", "joules_per_million_tokens", "{:.0f}"), *seen]
 
 
 # --- the loss curve ---
@@ -166,14 +174,16 @@ def curve(gpulab, folder):
 
 
 def main():
-    gpulab, words = sys.argv[1], sys.argv[2:]
+    gpulab, options = sys.argv[1], facts.Options(sys.argv[2:])
+    words = options.words
     name, driver = facts.gpu()
     facts.program(gpulab)
     folder = os.environ.get("OUT") or f"{HERE}/results"
     if words == ["curve"]:
         curve(gpulab, folder)
         return
-    batches = [int(word) for word in words] or list(BATCHES)
+    modes = [mode for mode in MODES if mode == "ours" or options.peers and mode not in words]
+    batches = [int(word) for word in words if word not in MODES] or list(BATCHES)
     say(f"# GPT-2 124M training on an {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("Tokens/s, sequences of 1024, bf16, AdamW, clipping; medians of two processes each, in turn. MFU: FLOPs by")
@@ -183,8 +193,10 @@ def main():
     say(f"| {' | '.join(COLUMNS)} |")
     say("|" + "---|" * len(COLUMNS))
     for batch in batches:
-        say(f"| {' | '.join(row(gpulab, batch))} |")
-    if not words:
+        if options.fitting([batch], lambda batch: f"batch {batch}", 2 * sum(ROW_SECONDS[mode] for mode in modes)):
+            say(f"| {' | '.join(row(gpulab, batch, modes))} |")
+    options.say_left_out(say)
+    if options.is_whole:
         say()
         curve(gpulab, folder)
         path = f"{folder}/gpt2-{name.lower().replace(' ', '-')}.md"

@@ -13,22 +13,26 @@ import facts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "results", "peers")
+KEPT = os.path.join(os.environ["OUT"], "peers") if os.environ.get("OUT") else PEERS
 MODELS = {"vit32x2x128": (32, 2, 128, 4), "vit32x4x256": (32, 4, 256, 8),
           "vit32x6x512": (32, 6, 512, 8), "vit16x8x768": (16, 8, 768, 12),
           "vit16x12x1024": (16, 12, 1024, 16)}
 GROUPS = {"bf16": list(MODELS), "tf32": ["vit32x6x512", "vit16x8x768", "vit16x12x1024"]}
 BATCHES = (1, 10, 64)
-gpulab, words = sys.argv[1], sys.argv[2:]
+BUDGET = os.environ.get("BENCH_BUDGET", "6s")  # of tuning a product
+ROW_SECONDS, PEER_SECONDS = 20, 60              # of a row in turn, about; of its two processes of PyTorch
+gpulab, options = sys.argv[1], facts.Options(sys.argv[2:])
+words = options.words
 
 
 def run(command, **more):
     return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
 
 
-def ours(workload, *keys, limit="1s", limits="--no-limits"):
+def ours(workload, *keys, limit="1s", limits="--no-limits", precision="0.01"):
     """One `gpulab bench`, as its JSON."""
     out = run([gpulab, "bench", workload, "--json", "--device", "cuda", "--no-verify", limits, "--limit",
-               limit, *keys])
+               limit, "--precision", precision, *keys])
     return json.loads(out)
 
 
@@ -46,11 +50,16 @@ def products_file(driver):
 
 
 def load(path):
-    return json.load(open(path)) if os.path.exists(path) else {}
+    """What is kept, and what an earlier run has put into $OUT instead."""
+    found = {}
+    for place in (path, os.path.join(KEPT, os.path.basename(path))):
+        found |= json.load(open(place)) if os.path.exists(place) else {}
+    return found
 
 
 def keep(path, kept):
-    os.makedirs(PEERS, exist_ok=True)
+    path = os.path.join(KEPT, os.path.basename(path))
+    os.makedirs(KEPT, exist_ok=True)
     with open(path + ".new", "w") as file:
         json.dump(kept, file, indent=1, sort_keys=True)
         file.write("\n")
@@ -117,9 +126,9 @@ def model_keys(model):
     return [f"patch_size={patch}", f"depth={depth}", f"dim={dim}", f"heads={heads}"]
 
 
-def vit(dtype, model, batch, *keys):
+def vit(dtype, model, batch, *keys, **how):
     result = ours("vit", *model_keys(model), f"batch_size={batch}", f"dtype={dtype}",
-                  "memory_size_mb=512", *keys)
+                  "memory_size_mb=512", *keys, **how)
     return result["samples_per_second"]
 
 
@@ -220,23 +229,51 @@ def compiled_peer(row):
     return found[0]["samples_per_second"] if found else None
 
 
+def tune_products(dtype, model, batch):
+    """The four of a block, so that `gpulab bench vit` finds them."""
+    _, _, dim, heads = MODELS[model]
+    tokens, inner = (224 // MODELS[model][0]) ** 2 + 1, 64 * heads
+    for n, k, epilogue in ((3 * inner, dim, "none"), (dim, inner, "bias_add"), (4 * dim, dim, "bias_gelu"),
+                           (dim, 4 * dim, "bias_add")):
+        run([gpulab, "tune", "gemm", f"m={batch * tokens}", f"n={n}", f"k={k}", f"dtype={dtype}", "layout=nt",
+             f"epilogue={epilogue}", "--device", "cuda", "--warm", "--budget", BUDGET, "--json"])
+
+
 def in_turn(groups):
-    """Compiled models: ours, theirs, theirs, ours. What PyTorch compiles is in its cache before."""
+    """Compiled models: ours, ours with tuned products, theirs, theirs, and back. What PyTorch compiles is in its
+    cache before."""
     rows = [(dtype, model, batch) for dtype in groups for model in LARGE for batch in BATCHES[1:]]
-    prepare_peers([row_name(*row) for row in rows])
-    columns = ("model", "dtype", "batch", "ours", "reduce-overhead", "ours/reduce-overhead", *facts.CONDITIONS)
+    each = ROW_SECONDS + 4 * float(BUDGET.rstrip("s")) + (PEER_SECONDS if options.peers else 0)
+    rows = options.fitting(rows, lambda row: " ".join(map(str, (row[1], row[0], row[2]))), each)
+    copies = copy_limits({row[0] for row in rows})
+    if options.peers:
+        prepare_peers([row_name(*row) for row in rows])
+    columns = ("model", "dtype", "batch", "ours", "tuned", "reduce-overhead", "ours/reduce-overhead",
+               "tuned/reduce-overhead", "limit", "tuned/limit", *facts.CONDITIONS)
     say(f"| {' | '.join(columns)} |")
     say("|" + "---|" * len(columns))
-    for dtype, model, batch in rows:
-        mine = [vit(dtype, model, batch, "compile_model=true")]
-        theirs = [compiled_peer(row_name(dtype, model, batch)) for _ in range(2)]
+
+    def measure(dtype, model, batch, config):
+        return vit(dtype, model, batch, "compile_model=true", f"config={config}", limit="1500ms", precision="0.0001")
+    for row in rows:
+        tune_products(*row)
+        plain, tuned = [measure(*row, "default")], [measure(*row, "tuned")]
+        theirs = [compiled_peer(row_name(*row)) if options.peers else None for _ in range(2)]
         with facts.Conditions() as seen:
-            mine.append(vit(dtype, model, batch, "compile_model=true"))
-        found = None not in theirs
-        ratio = statistics.median(a / b for a, b in zip(mine, theirs)) if found else None
-        cells = (model, dtype, str(batch), number(statistics.median(mine)),
-                 number(statistics.median(theirs) if found else None), f"{ratio:.2f}" if ratio else "–", *seen.cells)
+            tuned.append(measure(*row, "tuned"))
+        plain.append(measure(*row, "default"))
+        found, (bound, _) = None not in theirs, limit(*row, copies)
+        ratios = [statistics.median(a / b for a, b in zip(mine, theirs)) if found else None for mine in (plain, tuned)]
+        cells = (row[1], row[0], str(row[2]), *(number(statistics.median(mine)) for mine in (plain, tuned)),
+                 number(statistics.median(theirs) if found else None),
+                 *(f"{ratio:.2f}" if ratio else "–" for ratio in ratios), number(bound),
+                 f"{statistics.median(tuned) / bound:.2f}", *seen.cells)
         say(f"| {' | '.join(cells)} |")
+    say()
+    say("Samples/s over a second without a pause, each in a process of its own: ours, tuned, reduce-overhead twice,")
+    say(f"tuned, ours. tuned: products as `gpulab tune gemm --warm --budget {BUDGET}` chose them. Limit: cuBLASLt's")
+    say("products alone, each timed by itself, or the copies; conditions are medians while tuned ran.")
+    options.say_left_out(say)
 
 
 # --- beside the table ---

@@ -21,6 +21,7 @@ PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "backward": ("FlashAttentio
          "training": ("PyTorch", "torch.compile"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
 GROUPS = ("attention", "grouped", "backward", "training", "softmax", "gemm", "vit")
 GRAPHS = ("backward", "training")  # replayed, by bench_launch
+ROW_SECONDS, GROUP_SECONDS = 16, 20  # of a row, about; of a group's two processes of PyTorch, to begin
 LIBRARY = "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8"  # cuBLASLt's fastest of eight, on Hopper
 
 
@@ -94,16 +95,24 @@ def tune(gpulab, row):
     return f"{said}, earlier" if found["from_cache"] else said
 
 
-def ours(gpulab, row, config=None):
-    """What `gpulab bench` says: TFLOP/s or TB/s, the limit beside it, and the configuration."""
+SUSTAINED = ("--limit", "1500ms", "--precision", "0.0001")  # a second, and half a second of warm-up
+BURST = ("--iterations", "20", "--warmup", "3")             # by a GPU that had nothing to do before
+
+
+def ours(gpulab, row, config=None, how=SUSTAINED, checks=False):
+    """What `gpulab bench` says, as its JSON, and the rate in TFLOP/s or TB/s. With checks verified, and with limits."""
     words = words_of(row) + ([f'config="{config}"'] if config else [])
-    out = subprocess.run([gpulab, "bench", *words, "--device", "cuda", "--json"], check=True,
+    out = subprocess.run([gpulab, "bench", *words, "--device", "cuda", "--json", *how,
+                          *([] if checks else ["--no-verify", "--no-limits"])], check=True,
                          capture_output=True, text=True).stdout
     found = json.loads(out)
-    what = "memory_bytes_per_second" if row["kind"] == "softmax" else "flops_per_second"
-    if not found["verification"]["passed"]:
+    if checks and not found["verification"]["passed"]:
         sys.exit(f"{title(row)}: wrong: {found['verification']['text']}")
-    return found[what] / 1e12, found["limits"][what] / 1e12, found["config"]["config"]
+    return found, found[unit_of(row)] / 1e12
+
+
+def unit_of(row):
+    return "memory_bytes_per_second" if row["kind"] == "softmax" else "flops_per_second"
 
 
 def launch(gpulab, row):
@@ -117,8 +126,10 @@ def launch(gpulab, row):
     return out["flops" if row["kind"] == "backward" else "bytes"] / out["seconds"] / 1e12
 
 
-def peers(rows):
-    """The peers' figures by row: {"FlashAttention-2": …, "cuDNN": …}; none without PyTorch."""
+def peers(rows, wanted=True):
+    """The peers' figures by row: {"FlashAttention-2": …, "cuDNN": …, "cuDNN burst": …}; none without PyTorch."""
+    if not rows or not wanted:
+        return [{} for _ in rows]
     done = subprocess.run([sys.executable, os.path.join(HERE, "peers", "torch_kernels.py")],
                           input=json.dumps(rows), capture_output=True, text=True)
     if done.returncode:
@@ -138,7 +149,8 @@ def say(text=""):
 def say_head(kind):
     names = PEERS[kind]
     columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names),
-               *([] if kind in GRAPHS else ["limit"]), *(["tuning"] if kind == "gemm" else []), *facts.CONDITIONS,
+               *([] if kind in GRAPHS else ["burst", f"burst/{names[-1]}", "limit"]),
+               *(["tuning"] if kind == "gemm" else []), *facts.CONDITIONS,
                *([] if kind in GRAPHS else ["configuration"])]
     say()
     say(f"| {' | '.join(columns)} |")
@@ -157,39 +169,52 @@ def say_row(row, rounds, *rest):
     say(f"| {' | '.join(cells)} |")
 
 
-def measure(gpulab, row):
-    """Our rate, and the cells before and behind the GPU's conditions."""
-    if row["kind"] in GRAPHS:
-        return launch(gpulab, row), [], []
-    rate, limit, configuration = ours(gpulab, row)
-    return rate, [f"{limit:.4g}"], [configuration]
+def burst_cells(mine, theirs):
+    """Our rate in a burst, and over the last peer's."""
+    return [f"{mine:.4g}", f"{mine / theirs:.2f}" if theirs else "–"]
 
 
-def say_rounds(gpulab, rows):
+def say_rounds(gpulab, rows, options):
     """Ours, theirs, theirs, ours, each of ours a process of its own."""
-    first = [measure(gpulab, row)[0] for row in rows]
-    theirs = list(zip(peers(rows), peers(rows)))
+    if rows and rows[0]["kind"] in GRAPHS:
+        first = [launch(gpulab, row) for row in rows]
+    else:
+        first = [ours(gpulab, row, checks=True) for row in rows]
+    theirs = list(zip(peers(rows, options.peers), peers(rows, options.peers)))
     for row, mine, found in zip(rows, first, theirs):
+        if row["kind"] in GRAPHS:
+            with facts.Conditions() as seen:
+                rate = launch(gpulab, row)
+            say_row(row, [(mine, found[0]), (rate, found[1])], *seen.cells)
+            continue
+        burst = burst_cells(ours(gpulab, row, how=BURST)[1], found[1].get(f"{PEERS[row['kind']][-1]} burst"))
         with facts.Conditions() as seen:
-            rate, before, behind = measure(gpulab, row)
-        say_row(row, [(mine, found[0]), (rate, found[1])], *before, *seen.cells, *behind)
+            rate = ours(gpulab, row)[1]
+        say_row(row, [(mine[1], found[0]), (rate, found[1])], *burst,
+                f"{mine[0]['limits'][unit_of(row)] / 1e12:.4g}", *seen.cells, mine[0]["config"]["config"])
 
 
-def say_products(gpulab, rows):
+def say_products(gpulab, rows, options):
     """The same for each product, where our program can time cuBLASLt; else PyTorch's loop, once."""
-    for row, theirs in zip(rows, peers(rows)):
+    for row in rows:
         tuning = tune(gpulab, row)
         with facts.Conditions() as seen:
-            rate, before, behind = measure(gpulab, row)
-        rounds = [(rate, theirs)]
-        if behind[0].startswith("way="):
-            found = [{"cuBLASLt": ours(gpulab, row, LIBRARY)[0]} for _ in range(2)]
-            rounds = [(rate, found[0]), (ours(gpulab, row)[0], found[1])]
-        say_row(row, rounds, *before, tuning, *seen.cells, *behind)
+            found, rate = ours(gpulab, row, checks=True)
+        configuration = found["config"]["config"]
+        if configuration.startswith("way="):
+            library = [ours(gpulab, row, LIBRARY)[1] for _ in range(2)] if options.peers else [None] * 2
+            rounds = [(rate, {"cuBLASLt": library[0]}), (ours(gpulab, row)[1], {"cuBLASLt": library[1]})]
+            burst = ours(gpulab, row, LIBRARY, BURST)[1] if options.peers else None
+        else:
+            theirs = peers([row], options.peers)[0]
+            rounds, burst = [(rate, theirs)], theirs.get("cuBLASLt burst")
+        say_row(row, rounds, *burst_cells(ours(gpulab, row, how=BURST)[1], burst),
+                f"{found['limits'][unit_of(row)] / 1e12:.4g}", tuning, *seen.cells, configuration)
 
 
 def main():
-    gpulab, groups = sys.argv[1], sys.argv[2:] or list(GROUPS)
+    gpulab, options = sys.argv[1], facts.Options(sys.argv[2:])
+    groups = options.words or list(GROUPS)
     unknown = [g for g in groups if g not in GROUPS]
     if unknown:
         sys.exit(f"bench/kernels: no group {unknown[0]}: there are {', '.join(GROUPS)}")
@@ -197,18 +222,20 @@ def main():
     facts.program(gpulab)
     say(f"# Kernels of our own: {name}, driver {driver}, {facts.commit_and_date()}")
     say()
-    say("bf16. TFLOP/s of attention and products, TB/s read and written of all else, each over half a second")
-    say("without a pause. In turn: ours, theirs, theirs, ours; means of the two, and of the two ratios. backward and")
-    say("training: replayed from graphs; others: ours as `gpulab bench` has it, products tuned first.")
+    say("bf16. TFLOP/s of attention and products, TB/s read and written of all else, each over a second")
+    say("without a pause. In turn: ours, theirs, theirs, ours; means of the two, and of the two ratios. burst: 20")
+    say("launches by a GPU that had nothing to do before, once. backward and training: replayed from graphs for half")
+    say("a second; others: ours as `gpulab bench` has it, products tuned first.")
     kind = None
     for group in groups:
-        rows = rows_of(group)
-        if rows[0]["kind"] != kind:
+        rows = options.fitting(rows_of(group), title, ROW_SECONDS, GROUP_SECONDS)
+        if rows and rows[0]["kind"] != kind:
             kind = rows[0]["kind"]
             say_head(kind)
-        (say_products if kind == "gemm" else say_rounds)(gpulab, rows)
+        (say_products if kind == "gemm" else say_rounds)(gpulab, rows, options)
+    options.say_left_out(say)
     kinds = {GROUPS: "kernels", GRAPHS: "kernels-training"}
-    if tuple(groups) in kinds:
+    if tuple(groups) in kinds and options.is_table:
         folder = os.environ.get("OUT") or os.path.join(HERE, "results")
         slug = name.lower().replace(" ", "-")
         with open(os.path.join(folder, f"{kinds[tuple(groups)]}-{slug}.md"), "w") as file:

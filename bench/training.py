@@ -13,6 +13,7 @@ BATCHES = (16, 32, 64, 128, 1024)
 DTYPES = ("fp32", "tf32", "bf16")
 COLUMNS = ("model", "dtype", "batch", "ours", "eager", "graph", "replays alone", "graph/ours", "eager/ours",
            "asked met", *facts.CONDITIONS, "verified")
+ROW_SECONDS, PEER_SECONDS = 12, 20  # of a row, about; of PyTorch's two processes, to begin
 lines = []
 
 
@@ -43,11 +44,11 @@ def cells(model, dtype, batch, ours, theirs):
 
 
 def ours(gpulab, dtype, model, batch):
-    """Median step in microseconds, what verification said, and the GPU's conditions."""
+    """Median step in microseconds of a second, what verification said, and the GPU's conditions."""
     with facts.Conditions() as seen:
         done = subprocess.run([gpulab, "bench", "mlp", "--json", "--device", "cuda", "--no-limits", "--limit",
-                               "500ms", f"model={model}", f"batch_size={batch}", f"dtype={dtype}",
-                               "compile_model=true"], check=False, capture_output=True, text=True)
+                               "1500ms", "--precision", "0.0001", f"model={model}", f"batch_size={batch}",
+                               f"dtype={dtype}", "compile_model=true"], check=False, capture_output=True, text=True)
     if not done.stdout:
         sys.exit(f"bench/training: {done.stderr.strip()}")
     result = json.loads(done.stdout)
@@ -63,11 +64,13 @@ def peers(rows):
     return {result["row"]: result for result in found}
 
 
-def in_turn(gpulab, dtype):
+def in_turn(gpulab, dtype, options):
     """The rows of a dtype: ours, theirs, theirs, ours."""
-    rows = {(m, b): f"{dtype}:{MODELS[m][0]}:{MODELS[m][1]}:{b}" for m in MODELS for b in BATCHES}
+    keys = options.fitting([(m, b) for m in MODELS for b in BATCHES], lambda key: f"{key[0]} {dtype} {key[1]}",
+                           ROW_SECONDS, PEER_SECONDS)
+    rows = {(m, b): f"{dtype}:{MODELS[m][0]}:{MODELS[m][1]}:{b}" for m, b in keys}
     first = {key: ours(gpulab, dtype, *key) for key in rows}
-    theirs = [peers(rows.values()) for _ in range(2)]
+    theirs = [peers(rows.values()) if rows and options.peers else {} for _ in range(2)]
     for (model, batch), row in rows.items():
         results = [first[model, batch], ours(gpulab, dtype, model, batch)]
         found = [results_of[row] for results_of in theirs if row in results_of]
@@ -75,8 +78,8 @@ def in_turn(gpulab, dtype):
 
 
 def main():
-    gpulab, words = sys.argv[1], sys.argv[2:]
-    for word in words:
+    gpulab, options = sys.argv[1], facts.Options(sys.argv[2:])
+    for word in options.words:
         if word not in DTYPES:
             sys.exit(f"bench/training: there is no dtype '{word}'; there are {', '.join(DTYPES)}")
     name, driver = facts.gpu()
@@ -89,9 +92,10 @@ def main():
     say()
     say(f"| {' | '.join(COLUMNS)} |")
     say("|" + "---|" * len(COLUMNS))
-    for dtype in words or DTYPES:
-        in_turn(gpulab, dtype)
-    if not words:
+    for dtype in options.words or DTYPES:
+        in_turn(gpulab, dtype, options)
+    options.say_left_out(say)
+    if options.is_whole:
         folder = os.environ.get("OUT") or f"{HERE}/results"
         path = f"{folder}/training-{name.lower().replace(' ', '-')}.md"
         with open(path, "w") as file:

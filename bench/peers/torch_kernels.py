@@ -1,8 +1,8 @@
 """PyTorch's kernels for bench/kernels: reads rows as JSON from stdin, writes {peer: rate} of each.
 
-Each is launched for half a second without a pause, after a fifth to warm up: a GPU at its power limit is
-slower than in a short burst, for all of them alike. Derivatives and what lies between products are replayed
-from a CUDA graph, as ours are; what can't be captured has no rate.
+Each is launched for a second without a pause, after half a second to warm up: a GPU at its power limit is
+slower than in a short burst, for all of them alike, and that is measured too. Derivatives and what lies
+between products are replayed from a CUDA graph, as ours are; what can't be captured has no rate.
 """
 import json
 import statistics
@@ -16,11 +16,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 BF16 = {"device": "cuda", "dtype": torch.bfloat16}
 
 
-def seconds(call):
-    """The median time of a launch."""
-    for budget in (0.2, 0.5):
+def seconds(call, budgets=(0.5, 1.0)):
+    """The median time of a launch, of the last of so many seconds each."""
+    for budget in budgets:
         times, end = [], time.perf_counter() + budget
-        while time.perf_counter() < end:
+        while not times or time.perf_counter() < end:
             marks = [torch.cuda.Event(enable_timing=True) for _ in range(11)]
             marks[0].record()
             for mark in marks[1:]:
@@ -29,6 +29,14 @@ def seconds(call):
             marks[-1].synchronize()
             times += [a.elapsed_time(b) for a, b in zip(marks, marks[1:])]
     return statistics.median(times) / 1e3
+
+
+def rates(name, work, call):
+    """In a burst of 20 launches, by a GPU that had nothing to do before, and sustained."""
+    call()
+    torch.cuda.synchronize()
+    time.sleep(0.5)
+    return {f"{name} burst": work / seconds(call, (0.0, 0.001)), name: work / seconds(call)}
 
 
 def attention(row):
@@ -40,7 +48,7 @@ def attention(row):
     found = {}
     for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
         with sdpa_kernel(backend):
-            found[name] = flops / seconds(lambda: F.scaled_dot_product_attention(
+            found |= rates(name, flops, lambda: F.scaled_dot_product_attention(
                 q, k, v, is_causal=row["causal"], enable_gqa=shared != row["heads"]))
     return found
 
@@ -67,7 +75,7 @@ def captured(call, launches):
 def replayed(call, launches=20):
     """The median time of a call within a CUDA graph. A process's first derivative can't be captured."""
     graph = captured(call, launches)
-    return seconds(graph.replay) / launches if graph else float("inf")
+    return seconds(graph.replay, (0.2, 0.5)) / launches if graph else float("inf")
 
 
 def derivative(outputs, inputs, given):
@@ -160,8 +168,7 @@ def softmax(row):
     x = torch.randn(row["rows"], row["columns"], **BF16)
     out = torch.empty_like(x)
     size = 2 * x.numel() * x.element_size()
-    return {"PyTorch": size / seconds(lambda: torch.softmax(x, -1, out=out)),
-            "copy": size / seconds(lambda: out.copy_(x))}
+    return rates("PyTorch", size, lambda: torch.softmax(x, -1, out=out)) | rates("copy", size, lambda: out.copy_(x))
 
 
 def gemm(row):
@@ -170,7 +177,7 @@ def gemm(row):
     flops = 2 * row["m"] * row["n"] * row["k"]
     call = (lambda: torch._addmm_activation(bias, a, b.t(), use_gelu=True)) if row["epilogue"] == "bias_gelu" \
         else (lambda: F.linear(a, b, bias))
-    return {"cuBLASLt": flops / seconds(call)}
+    return rates("cuBLASLt", flops, call)
 
 
 kinds = {"attention": attention, "backward": backward, "training": training, "softmax": softmax, "gemm": gemm}
