@@ -3,14 +3,19 @@
  * slice runs, and whether kernels of slices that wait for each other always meet. Both are what
  * sums over slices rest on; the driver's manual promises neither.
  *
- *     bench_waits [DEVICE] [REPLAYS]     cuda:0/4 and 2000; two to 32 slices
+ *     bench_waits [DEVICE] [REPLAYS] [TRIES]     cuda:0/4, 500 and 10; two to 32 slices
+ *
+ * The driver has 32 queues for what is launched, as in workers (CUDA_DEVICE_MAX_CONNECTIONS), unless
+ * the environment says otherwise: 8 is its own default.
  *
  * Commands: the first slice's kernel waits, for LIMIT_MS at most, until one of the second has set a
  * flag, which comes right behind the command. "held" = the kernel gave up first.
  *
  * Meetings: each slice, from a thread of its own, does REPLAYS steps whose last kernel waits until
  * it runs on all slices. Steps are launches or graphs, with few or many kernels, with and without
- * events in them. What is printed last is who had not begun when another one gave up.
+ * events in them. Before the first of them nothing was done, or the graph's upload was waited for
+ * ("uploaded"), or a step was done whose kernels don't wait ("done once"). What is printed last is
+ * who had not begun when another one gave up.
  */
 #include "base/clock.h"
 #include "base/str.h"
@@ -73,6 +78,8 @@ enum { FLAG_SET, FLAG_WAIT, MEET, NOTHING, FUNCTIONS };
 
 static const char *const names[FUNCTIONS] = {"flag_set", "flag_wait", "meet", "nothing"};
 
+enum ready { AT_ONCE, UPLOADED, DONE_ONCE };
+
 struct rank { /* a slice and what runs on it */
     struct cuda_device *device;
     struct lab_stream *stream;
@@ -88,18 +95,19 @@ struct rank { /* a slice and what runs on it */
 static struct rank all[SLICES_MAX];
 static uint64_t limit_ns = LIMIT_MS * 1000000ull;
 
-static int load(struct rank *rank, lab_cu_library *ret_library, struct lab_err *err) {
+static int load(struct rank *rank, lab_cu_function functions[FUNCTIONS], struct lab_err *err) {
     const struct lab_cuda *cuda = rank->device->cuda;
+    lab_cu_library library;
     if (cuda_enter(rank->device, err) ||
-        cuda_check(cuda->cuLibraryLoadData(ret_library, code, NULL, NULL, 0, NULL, NULL, 0),
+        cuda_check(cuda->cuLibraryLoadData(&library, code, NULL, NULL, 0, NULL, NULL, 0),
                    "cuLibraryLoadData", err))
         return -1;
     for (int i = 0; i < FUNCTIONS; i++) {
         lab_cu_kernel kernel;
-        if (cuda_check(cuda->cuLibraryGetKernel(&kernel, *ret_library, names[i]),
-                       "cuLibraryGetKernel", err) ||
-            cuda_check(cuda->cuKernelGetFunction(&rank->functions[i], kernel),
-                       "cuKernelGetFunction", err))
+        if (cuda_check(cuda->cuLibraryGetKernel(&kernel, library, names[i]), "cuLibraryGetKernel",
+                       err) ||
+            cuda_check(cuda->cuKernelGetFunction(&functions[i], kernel), "cuKernelGetFunction",
+                       err))
             return -1;
     }
     return 0;
@@ -108,7 +116,6 @@ static int load(struct rank *rank, lab_cu_library *ret_library, struct lab_err *
 static int open_rank(struct rank *rank, const struct lab_machine *machine,
                      const struct lab_device_ref *ref, struct lab_err *err) {
     struct lab_device *device;
-    lab_cu_library library;
     if (lab_device_open(machine, ref, LAB_DEVICE_SETUP, &device, err))
         return -1;
     rank->device = (struct cuda_device *)device;
@@ -116,27 +123,31 @@ static int open_rank(struct rank *rank, const struct lab_machine *machine,
                    lab_event_open(device, &rank->events[0], err) ||
                    lab_event_open(device, &rank->events[1], err) ||
                    lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, 4096, &rank->words, err) ||
-                   load(rank, &library, err)
+                   load(rank, rank->functions, err)
+               ? -1
+               : 0;
+}
+
+static int launch_function(struct rank *rank, lab_cu_function function, struct lab_err *err) {
+    struct lab_cu_launch_config config = {1, 1, 1, 1, 1, 1, 0, NULL, NULL, 0};
+    void *words = all[0].words.data;
+    void *parameters[] = {&words, &limit_ns, &rank->ranks, &rank->number};
+    config.stream = ((struct cuda_stream *)rank->stream)->handle;
+    return cuda_enter(rank->device, err) || cuda_check(rank->device->cuda->cuLaunchKernelEx(
+                                                           &config, function, parameters, NULL),
+                                                       "cuLaunchKernelEx", err)
                ? -1
                : 0;
 }
 
 static int launch(struct rank *rank, int which, struct lab_err *err) {
-    struct lab_cu_launch_config config = {1, 1, 1, 1, 1, 1, 0, NULL, NULL, 0};
-    void *words = all[0].words.data;
-    void *parameters[] = {&words, &limit_ns, &rank->ranks, &rank->number};
-    config.stream = ((struct cuda_stream *)rank->stream)->handle;
-    return cuda_enter(rank->device, err) ||
-                   cuda_check(rank->device->cuda->cuLaunchKernelEx(&config, rank->functions[which],
-                                                                   parameters, NULL),
-                              "cuLaunchKernelEx", err)
-               ? -1
-               : 0;
+    return launch_function(rank, rank->functions[which], err);
 }
 
-static int clear_words(struct lab_err *err) {
-    static const char zeros[4096];
-    return lab_copy(all[0].stream, all[0].words.data, zeros, sizeof zeros, LAB_MEMORY_DEVICE,
+/* given_up: no kernel waits for others. */
+static int set_words(bool given_up, struct lab_err *err) {
+    uint32_t words[1024] = {0, given_up};
+    return lab_copy(all[0].stream, all[0].words.data, words, sizeof words, LAB_MEMORY_DEVICE,
                     LAB_MEMORY_HOST_PAGEABLE, err) ||
                    lab_stream_sync(all[0].stream, err)
                ? -1
@@ -153,10 +164,14 @@ static int read_words(uint32_t words[2 + SLICES_MAX], struct lab_err *err) {
 
 /* --- commands --- */
 
-static struct lab_graph *ready; /* of one kernel, replayed before */
+/* of one kernel: replayed before, only uploaded, and this with an event */
+static struct lab_graph *replayed, *fresh, *fresh_event;
+static lab_cu_function loaded[FUNCTIONS]; /* on the second slice, never launched */
 
-static int capture_one(struct rank *rank, struct lab_graph **ret_graph, struct lab_err *err) {
+static int capture_one(struct rank *rank, bool event, struct lab_graph **ret_graph,
+                       struct lab_err *err) {
     return lab_graph_begin(rank->stream, err) || launch(rank, NOTHING, err) ||
+                   (event && lab_event_record(rank->events[0], rank->stream, err)) ||
                    lab_graph_end(rank->stream, ret_graph, err)
                ? -1
                : 0;
@@ -192,20 +207,40 @@ static int do_copy(struct rank *rank, struct lab_err *err) {
 }
 
 static int do_replay(struct rank *rank, struct lab_err *err) {
-    return lab_graph_launch(ready, rank->stream, err);
+    return lab_graph_launch(replayed, rank->stream, err);
+}
+
+static int do_first_replay(struct rank *rank, struct lab_err *err) {
+    return lab_graph_launch(fresh, rank->stream, err);
+}
+
+static int do_first_replay_event(struct rank *rank, struct lab_err *err) {
+    return lab_graph_launch(fresh_event, rank->stream, err);
 }
 
 static int do_graph(struct rank *rank, struct lab_err *err) {
     struct lab_graph *graph;
-    if (capture_one(rank, &graph, err))
-        return -1;
-    lab_graph_close(graph);
+    return capture_one(rank, false, &graph, err);
+}
+
+static int do_graph_event(struct rank *rank, struct lab_err *err) {
+    struct lab_graph *graph;
+    return capture_one(rank, true, &graph, err);
+}
+
+static int do_close_graph(struct rank *rank, struct lab_err *err) {
+    (void)rank, (void)err;
+    lab_graph_close(replayed);
     return 0;
 }
 
+static int do_first_launch(struct rank *rank, struct lab_err *err) {
+    return launch_function(rank, loaded[NOTHING], err);
+}
+
 static int do_load(struct rank *rank, struct lab_err *err) {
-    lab_cu_library library;
-    return load(rank, &library, err) || launch(rank, NOTHING, err) ? -1 : 0;
+    lab_cu_function functions[FUNCTIONS];
+    return load(rank, functions, err);
 }
 
 static int do_allocate(struct rank *rank, struct lab_err *err) {
@@ -236,8 +271,13 @@ static const struct command {
     {"a fill", do_fill},
     {"a copy", do_copy},
     {"a replay", do_replay},
+    {"a graph's first replay", do_first_replay},
+    {"the same with an event", do_first_replay_event},
     {"making a graph", do_graph},
+    {"making one with an event", do_graph_event},
+    {"closing a graph", do_close_graph},
     {"loading a module", do_load},
+    {"a module's first launch", do_first_launch},
     {"taking memory", do_allocate},
     {"taking and giving it back", do_free},
     {"opening a stream", do_stream},
@@ -245,7 +285,7 @@ static const struct command {
 
 static int try_command(const struct command *command, struct lab_err *err) {
     uint32_t words[2 + SLICES_MAX];
-    if (clear_words(err) || launch(&all[0], FLAG_WAIT, err))
+    if (set_words(false, err) || launch(&all[0], FLAG_WAIT, err))
         return -1;
     usleep(5000); /* it runs */
     int64_t start_ns = lab_clock_now(lab_clock_system());
@@ -262,8 +302,9 @@ static int try_command(const struct command *command, struct lab_err *err) {
 }
 
 static int try_commands(struct lab_err *err) {
-    if (capture_one(&all[1], &ready, err) || lab_graph_launch(ready, all[1].stream, err) ||
-        lab_stream_sync(all[1].stream, err))
+    if (capture_one(&all[1], false, &replayed, err) || capture_one(&all[1], false, &fresh, err) ||
+        capture_one(&all[1], true, &fresh_event, err) || load(&all[1], loaded, err) ||
+        lab_graph_launch(replayed, all[1].stream, err) || lab_stream_sync(all[1].stream, err))
         return -1;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (try_command(&commands[i], err))
@@ -275,19 +316,26 @@ static int try_commands(struct lab_err *err) {
 
 static const struct way {
     const char *name;
+    enum ready ready;
     bool graph, events;
     int kernels;
 } ways[] = {
-    {"launches, 1 kernel", false, false, 1},
-    {"launches, 8 kernels", false, false, KERNELS},
-    {"graphs, 1 kernel", true, false, 1},
-    {"graphs, 8 kernels", true, false, KERNELS},
-    {"graphs, 8 kernels and events", true, true, KERNELS},
+    {"launches, 1 kernel", AT_ONCE, false, false, 1},
+    {"launches, 1 kernel, done once", DONE_ONCE, false, false, 1},
+    {"launches, 8 kernels", AT_ONCE, false, false, KERNELS},
+    {"graphs, 1 kernel", AT_ONCE, true, false, 1},
+    {"graphs, 8 kernels", AT_ONCE, true, false, KERNELS},
+    {"graphs, 8 kernels, done once", DONE_ONCE, true, false, KERNELS},
+    {"graphs with events", AT_ONCE, true, true, KERNELS},
+    {"graphs with events, uploaded", UPLOADED, true, true, KERNELS},
+    {"graphs with events, done once", DONE_ONCE, true, true, KERNELS},
 };
 
 static pthread_barrier_t begin;
 
-static int enqueue_step(struct rank *rank, struct lab_err *err) {
+static int enqueue_step(struct rank *rank, struct lab_graph *graph, struct lab_err *err) {
+    if (graph)
+        return lab_graph_launch(graph, rank->stream, err);
     if (rank->way->events && lab_event_record(rank->events[0], rank->stream, err))
         return -1;
     for (int i = 1; i < rank->way->kernels; i++)
@@ -299,26 +347,38 @@ static int enqueue_step(struct rank *rank, struct lab_err *err) {
                : 0;
 }
 
+static int make_ready(struct rank *rank, struct lab_graph **graph, struct lab_err *err) {
+    if (rank->way->graph && (lab_graph_begin(rank->stream, err) || enqueue_step(rank, NULL, err) ||
+                             lab_graph_end(rank->stream, graph, err)))
+        return -1;
+    if (rank->way->ready == DONE_ONCE && enqueue_step(rank, *graph, err))
+        return -1;
+    return rank->way->ready == AT_ONCE ? 0 : lab_stream_sync(rank->stream, err);
+}
+
 static void *run_steps(void *argument) {
     struct rank *rank = argument;
     struct lab_graph *graph = NULL;
     rank->err = LAB_ERR_INIT;
-    rank->failed = rank->way->graph &&
-                   (lab_graph_begin(rank->stream, &rank->err) || enqueue_step(rank, &rank->err) ||
-                    lab_graph_end(rank->stream, &graph, &rank->err));
+    rank->failed = make_ready(rank, &graph, &rank->err);
     pthread_barrier_wait(&begin); /* nobody makes a graph while a kernel waits */
+    if (rank->number == 0 && !rank->failed)
+        rank->failed = set_words(false, &rank->err);
+    pthread_barrier_wait(&begin);
     for (uint32_t i = 0; i < rank->replays && !rank->failed; i++)
-        rank->failed = graph ? lab_graph_launch(graph, rank->stream, &rank->err)
-                             : enqueue_step(rank, &rank->err);
+        rank->failed = enqueue_step(rank, graph, &rank->err);
     rank->failed = rank->failed || lab_stream_sync(rank->stream, &rank->err);
+    pthread_barrier_wait(&begin); /* nor closes one */
     lab_graph_close(graph);
     return NULL;
 }
 
-static int try_way(const struct way *way, uint32_t ranks, uint32_t replays, struct lab_err *err) {
+/* Adds to `ret_missing` how often each slice had not begun. */
+static int try_once(const struct way *way, uint32_t ranks, uint32_t replays, bool *ret_met,
+                    uint32_t ret_missing[SLICES_MAX], struct lab_err *err) {
     pthread_t threads[SLICES_MAX];
     uint32_t words[2 + SLICES_MAX], least = 0;
-    if (clear_words(err))
+    if (set_words(true, err))
         return -1;
     pthread_barrier_init(&begin, NULL, ranks);
     for (uint32_t i = 0; i < ranks; i++) {
@@ -339,9 +399,24 @@ static int try_way(const struct way *way, uint32_t ranks, uint32_t replays, stru
         return -1;
     for (uint32_t i = 0; i < ranks; i++)
         least = words[2 + i] < words[2 + least] ? i : least;
-    printf("%-28s %u of %u steps met", way->name, words[0] / ranks, replays);
-    if (words[1])
-        printf("; then slice %u had not begun", least);
+    *ret_met = !words[1];
+    ret_missing[least] += words[1] > 0;
+    return 0;
+}
+
+static int try_way(const struct way *way, uint32_t ranks, uint32_t replays, uint32_t tries,
+                   struct lab_err *err) {
+    uint32_t missing[SLICES_MAX] = {0}, met = 0;
+    for (uint32_t i = 0; i < tries; i++) {
+        bool all_met;
+        if (try_once(way, ranks, replays, &all_met, missing, err))
+            return -1;
+        met += all_met;
+    }
+    printf("%-30s %u of %u tries met", way->name, met, tries);
+    for (uint32_t i = 0; i < ranks; i++)
+        if (missing[i])
+            printf("; %u times slice %u had not begun", missing[i], i);
     printf("\n");
     return 0;
 }
@@ -350,9 +425,11 @@ int main(int argc, char **argv) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_machine *machine;
     struct lab_device_list list = {0};
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     LAB_AUTO(arena, arena);
     const char *selector = argc > 1 ? argv[1] : "cuda:0/4";
-    uint32_t replays = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 2000;
+    uint32_t replays = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 500;
+    uint32_t tries = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 10;
     int failed = lab_machine_open(NULL, &machine, &err) ||
                  lab_device_select(machine, selector, &arena, &list, &err);
     if (!failed && (list.count < 2 || list.count > SLICES_MAX || list.items[0].slices < 2))
@@ -365,7 +442,7 @@ int main(int argc, char **argv) {
     }
     failed = failed || try_commands(&err);
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !failed; i++)
-        failed = try_way(&ways[i], (uint32_t)list.count, replays, &err);
+        failed = try_way(&ways[i], (uint32_t)list.count, replays, tries, &err);
     if (failed)
         fprintf(stderr, "bench_waits: %s\n", err.text);
     return failed ? 1 : 0;
