@@ -20,8 +20,8 @@ LOGIT_ROWS = 8192  # as many as a step does at a time
 PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "backward": ("FlashAttention-2", "cuDNN"),
          "training": ("PyTorch", "torch.compile"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
 GROUPS = ("attention", "grouped", "backward", "training", "softmax", "gemm", "vit")
-GRAPHS = ("backward", "training")  # replayed, by bench_launch
-ROW_SECONDS, GROUP_SECONDS = 16, 20  # of a row, about; of a group's two processes of PyTorch, to begin
+PLAIN = ("backward", "training")  # ops that `gpulab bench` doesn't have
+ROW_SECONDS, GROUP_SECONDS = 14, 20  # of a row, about; of a group's two processes of PyTorch, to begin
 LIBRARY = "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8"  # cuBLASLt's fastest of eight, on Hopper
 
 
@@ -72,7 +72,7 @@ def title(row):
     if row["kind"] == "attention":
         shared = f" {row['heads']}:{row['kv_heads']} heads {row['dtype']}" if "kv_heads" in row else ""
         return f"attention {row['head_dim']} {'causal' if row['causal'] else 'none'} {row['seq']}{shared}"
-    if row["kind"] in GRAPHS:
+    if row["kind"] in PLAIN:
         return f"{row['op']} {'x'.join(str(n) for n in row['sizes'])}{' causal' if row.get('causal') else ''}"
     if row["kind"] == "softmax":
         return f"softmax {row['rows']}x{row['columns']}"
@@ -99,31 +99,48 @@ SUSTAINED = ("--limit", "1500ms", "--precision", "0.0001")  # a second, and half
 BURST = ("--iterations", "20", "--warmup", "3")             # by a GPU that had nothing to do before
 
 
-def ours(gpulab, row, config=None, how=SUSTAINED, checks=False):
-    """What `gpulab bench` says, as its JSON, and the rate in TFLOP/s or TB/s. With checks verified, and with limits."""
-    words = words_of(row) + ([f'config="{config}"'] if config else [])
-    out = subprocess.run([gpulab, "bench", *words, "--device", "cuda", "--json", *how,
-                          *([] if checks else ["--no-verify", "--no-limits"])], check=True,
+def ours(gpulab, row, *how):
+    """What `gpulab bench` says, as its JSON."""
+    out = subprocess.run([gpulab, "bench", *words_of(row), "--device", "cuda", "--json", *how], check=True,
                          capture_output=True, text=True).stdout
-    found = json.loads(out)
-    if checks and not found["verification"]["passed"]:
-        sys.exit(f"{title(row)}: wrong: {found['verification']['text']}")
-    return found, found[unit_of(row)] / 1e12
+    return json.loads(out)
 
 
 def unit_of(row):
     return "memory_bytes_per_second" if row["kind"] == "softmax" else "flops_per_second"
 
 
-def launch(gpulab, row):
-    """What bench_launch says: TFLOP/s of attention, TB/s of the others."""
+def verified(gpulab, row):
+    """The limit and the configuration of a row that is right."""
+    found = ours(gpulab, row, "--limit", "300ms")
+    if not found["verification"]["passed"]:
+        sys.exit(f"{title(row)}: wrong: {found['verification']['text']}")
+    return f"{found['limits'][unit_of(row)] / 1e12:.4g}", found["config"]["config"]
+
+
+def launch_words(row):
+    """The op of a row and its sizes, for bench_launch."""
+    if row["kind"] == "attention":
+        sizes = [row["batch"], row["seq"], row["heads"], row.get("kv_heads", row["heads"]), row["head_dim"]]
+        return ["flash_attention", *sizes]
+    return ["gemm", row["m"], row["n"], row["k"]] if row["kind"] == "gemm" else [row["op"], *row["sizes"]]
+
+
+def launch(gpulab, row, config=None):
+    """Our rate sustained and in a burst: TFLOP/s of attention and products, TB/s of the others."""
+    if row["kind"] == "softmax" or row.get("epilogue", "none") != "none":
+        how = [f'config="{config}"'] if config else []
+        return [ours(gpulab, row, "--no-verify", "--no-limits", *how, *each)[unit_of(row)] / 1e12
+                for each in (SUSTAINED, BURST)]
     folder = os.path.dirname(os.path.abspath(gpulab))
     found = [path for path in (f"{folder}/bench_launch", f"{folder}/gpu-tests/bench_launch") if os.path.exists(path)]
     if not found:
         sys.exit(f"bench/kernels: no bench_launch beside {gpulab}: ninja -C build bench_launch")
-    words = [found[0], "cuda", "bf16", row["op"], *map(str, row["sizes"]), *(["causal"] if row.get("causal") else [])]
+    words = [found[0], "cuda", row.get("dtype", "bf16"), *map(str, launch_words(row)),
+             *(["causal"] if row.get("causal") else []), *([f"config={config}"] if config else [])]
     out = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    return out["flops" if row["kind"] == "backward" else "bytes"] / out["seconds"] / 1e12
+    work = out["bytes" if row["kind"] == "training" else "flops"] / 1e12
+    return work / out["seconds"], work / out["burst_seconds"]
 
 
 def peers(rows, wanted=True):
@@ -148,68 +165,57 @@ def say(text=""):
 
 def say_head(kind):
     names = PEERS[kind]
-    columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names),
-               *([] if kind in GRAPHS else ["burst", f"burst/{names[-1]}", "limit"]),
-               *(["tuning"] if kind == "gemm" else []), *facts.CONDITIONS,
-               *([] if kind in GRAPHS else ["configuration"])]
+    columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names), "burst", f"burst/{names[-1]}",
+               *facts.CONDITIONS, *([] if kind in PLAIN else ["limit", "configuration"]),
+               *(["tuning"] if kind == "gemm" else [])]
     say()
     say(f"| {' | '.join(columns)} |")
     say("|" + "---|" * len(columns))
 
 
-def say_row(row, rounds, *rest):
-    """A row from its rounds of our rate and the peers' rates: means of both, and of the rounds' ratios."""
-    taken = [[theirs.get(name) for _, theirs in rounds] for name in PEERS[row["kind"]]]
-    mean = [sum(values) / len(values) if all(values) else None for values in taken]
-    ratios = [sum(rate / value for (rate, _), value in zip(rounds, values)) / len(values) if all(values) else None
-              for values in taken]
-    cells = [title(row), f"{sum(rate for rate, _ in rounds) / len(rounds):.4g}",
-             *(f"{value:.4g}" if value else "–" for value in mean),
-             *(f"{ratio:.2f}" if ratio else "–" for ratio in ratios), *rest]
-    say(f"| {' | '.join(cells)} |")
+def mean_ratio(mine, theirs):
+    """The mean of the rounds' ratios."""
+    return sum(a / b for a, b in zip(mine, theirs)) / len(theirs) if theirs and all(theirs) else None
 
 
-def burst_cells(mine, theirs):
-    """Our rate in a burst, and over the last peer's."""
-    return [f"{mine:.4g}", f"{mine / theirs:.2f}" if theirs else "–"]
+def say_row(row, mine, theirs, *rest):
+    """A row from its rounds of our two rates and the peers' rates: means of both, and of the rounds' ratios."""
+    names = PEERS[row["kind"]]
+    rates, bursts = zip(*mine)
+    taken = {name: [found.get(name) for found in theirs] for name in (*names, f"{names[-1]} burst")}
+    means = [sum(taken[name]) / len(theirs) if all(taken[name]) else None for name in names]
+    ratios = [*(mean_ratio(rates, taken[name]) for name in names), mean_ratio(bursts, taken[f"{names[-1]} burst"])]
+    ratios = [f"{ratio:.2f}" if ratio else "–" for ratio in ratios]
+    say("| " + " | ".join([title(row), f"{sum(rates) / len(rates):.4g}",
+                           *(f"{value:.4g}" if value else "–" for value in means), *ratios[:-1],
+                           f"{sum(bursts) / len(bursts):.4g}", ratios[-1], *rest]) + " |")
 
 
 def say_rounds(gpulab, rows, options):
     """Ours, theirs, theirs, ours, each of ours a process of its own."""
-    if rows and rows[0]["kind"] in GRAPHS:
-        first = [launch(gpulab, row) for row in rows]
-    else:
-        first = [ours(gpulab, row, checks=True) for row in rows]
+    about = [() if row["kind"] in PLAIN else verified(gpulab, row) for row in rows]
+    first = [launch(gpulab, row) for row in rows]
     theirs = list(zip(peers(rows, options.peers), peers(rows, options.peers)))
-    for row, mine, found in zip(rows, first, theirs):
-        if row["kind"] in GRAPHS:
-            with facts.Conditions() as seen:
-                rate = launch(gpulab, row)
-            say_row(row, [(mine, found[0]), (rate, found[1])], *seen.cells)
-            continue
-        burst = burst_cells(ours(gpulab, row, how=BURST)[1], found[1].get(f"{PEERS[row['kind']][-1]} burst"))
+    for row, mine, found, rest in zip(rows, first, theirs, about):
         with facts.Conditions() as seen:
-            rate = ours(gpulab, row)[1]
-        say_row(row, [(mine[1], found[0]), (rate, found[1])], *burst,
-                f"{mine[0]['limits'][unit_of(row)] / 1e12:.4g}", *seen.cells, mine[0]["config"]["config"])
+            last = launch(gpulab, row)
+        say_row(row, [mine, last], found, *seen.cells, *rest)
 
 
 def say_products(gpulab, rows, options):
-    """The same for each product, where our program can time cuBLASLt; else PyTorch's loop, once."""
+    """The same for each product, where our program can time cuBLASLt; else PyTorch's, once."""
     for row in rows:
         tuning = tune(gpulab, row)
-        with facts.Conditions() as seen:
-            found, rate = ours(gpulab, row, checks=True)
-        configuration = found["config"]["config"]
-        if configuration.startswith("way="):
-            library = [ours(gpulab, row, LIBRARY)[1] for _ in range(2)] if options.peers else [None] * 2
-            rounds = [(rate, {"cuBLASLt": library[0]}), (ours(gpulab, row)[1], {"cuBLASLt": library[1]})]
-            burst = ours(gpulab, row, LIBRARY, BURST)[1] if options.peers else None
+        bound, config = verified(gpulab, row)
+        mine = [launch(gpulab, row, config)]
+        if options.peers and config.startswith("way="):
+            found = [launch(gpulab, row, LIBRARY) for _ in range(2)]
+            theirs = [{"cuBLASLt": rate, "cuBLASLt burst": burst} for rate, burst in found]
         else:
-            theirs = peers([row], options.peers)[0]
-            rounds, burst = [(rate, theirs)], theirs.get("cuBLASLt burst")
-        say_row(row, rounds, *burst_cells(ours(gpulab, row, how=BURST)[1], burst),
-                f"{found['limits'][unit_of(row)] / 1e12:.4g}", tuning, *seen.cells, configuration)
+            theirs = 2 * peers([row], options.peers)
+        with facts.Conditions() as seen:
+            mine.append(launch(gpulab, row, config))
+        say_row(row, mine, theirs, *seen.cells, bound, config, tuning)
 
 
 def main():
@@ -223,9 +229,9 @@ def main():
     say(f"# Kernels of our own: {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("bf16. TFLOP/s of attention and products, TB/s read and written of all else, each over a second")
-    say("without a pause. In turn: ours, theirs, theirs, ours; means of the two, and of the two ratios. burst: 20")
-    say("launches by a GPU that had nothing to do before, once. backward and training: replayed from graphs for half")
-    say("a second; others: ours as `gpulab bench` has it, products tuned first.")
+    say("without a pause. In turn: ours, theirs, theirs, ours; means of the two, and of the two ratios. burst: a few")
+    say("launches by a GPU that had nothing to do for half a second. Both are replayed from graphs, but softmax, which")
+    say("is launched. Products were tuned before.")
     kind = None
     for group in groups:
         rows = options.fitting(rows_of(group), title, ROW_SECONDS, GROUP_SECONDS)
@@ -234,7 +240,7 @@ def main():
             say_head(kind)
         (say_products if kind == "gemm" else say_rounds)(gpulab, rows, options)
     options.say_left_out(say)
-    kinds = {GROUPS: "kernels", GRAPHS: "kernels-training"}
+    kinds = {GROUPS: "kernels", PLAIN: "kernels-training"}
     if tuple(groups) in kinds and options.is_table:
         folder = os.environ.get("OUT") or os.path.join(HERE, "results")
         slug = name.lower().replace(" ", "-")

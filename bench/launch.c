@@ -1,17 +1,20 @@
 /*
  * launch.c: how long a launch takes on a GPU or CPU: many of them captured in a graph, replayed
- * without a pause. For ops that no workload measures by itself: derivatives, and what a language
- * model's training does between its products.
+ * without a pause. So a library's kernels can be timed likewise, and ops that no workload measures
+ * by itself: derivatives, and what a language model's training does between its products.
  *
- *     bench_launch DEVICE DTYPE OP SIZE... [causal]    prints JSON: seconds of a launch, its bytes and
- *                                                      flops; the sizes of each op are below
+ *     bench_launch DEVICE DTYPE OP SIZE... [causal] [config=TEXT]
+ *                            prints JSON: seconds of a launch, sustained and in a burst, its bytes
+ *                            and flops; the sizes of each op are below, TEXT is as in `gpulab bench config="TEXT"`
  *
- * Inputs are random. Seconds: the median over replays for half a second, a fifth before them not
- * counted, since a GPU at its power limit is slower than in a short burst.
+ * Inputs are random. Sustained: the median over replays for a second, half of one before them not
+ * counted, since a GPU at its power limit is slower than in a short burst. The burst is 10 launches
+ * or a millisecond, behind half a second without any.
  */
 #include "base/clock.h"
 #include "base/str.h"
 #include "device/device.h"
+#include "device/tunable.h"
 #include "machine/machine.h"
 #include "stats/stats.h"
 #include "workload/workload.h"
@@ -19,8 +22,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#define SIZES       4
+#define SIZES       5
 #define REPLAYS_MAX 100000
 
 static int fail(const char *text) {
@@ -29,6 +34,20 @@ static int fail(const char *text) {
 }
 
 /* --- launches --- */
+
+static void attend_forward(const int64_t *n, enum lab_dtype dtype, struct lab_launch *launch) {
+    const int64_t heads[] = {n[0], n[1], n[2], n[4]}, shared[] = {n[0], n[1], n[3], n[4]};
+    launch->in[0] = launch->out = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, heads);
+    launch->in[1] = launch->in[2] = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, shared);
+    launch->scale = 1.0f / sqrtf((float)n[4]);
+}
+
+static void multiply(const int64_t *n, enum lab_dtype dtype, struct lab_launch *launch) {
+    launch->in[0] = lab_tensor_matrix(NULL, dtype, n[0], n[2]);
+    launch->in[1] = lab_tensor_matrix(NULL, dtype, n[1], n[2]);
+    launch->out = lab_tensor_matrix(NULL, dtype, n[0], n[1]);
+    launch->transpose_b = true;
+}
 
 static void attend(const int64_t *n, enum lab_dtype dtype, struct lab_launch *launch) {
     const int64_t heads[] = {n[0], n[1], n[2], n[3]}, sums[] = {n[0], n[2], n[1]};
@@ -82,6 +101,8 @@ static const struct shape {
     const char *names;
     void (*set)(const int64_t *sizes, enum lab_dtype dtype, struct lab_launch *launch);
 } shapes[] = {
+    {LAB_OP_FLASH_ATTENTION, 5, "BATCH TOKENS HEADS KV_HEADS WIDTH [causal]", attend_forward},
+    {LAB_OP_GEMM, 3, "M N K, b as [n,k]", multiply},
     {LAB_OP_FLASH_ATTENTION_BACKWARD, 4, "BATCH TOKENS HEADS WIDTH [causal]", attend},
     {LAB_OP_RESIDUAL_LAYER_NORM, 2, "ROWS COLUMNS", normalise},
     {LAB_OP_LAYER_NORM_BACKWARD, 2, "ROWS COLUMNS", normalise_backward},
@@ -118,10 +139,26 @@ static int read_launch(int argc, char **argv, struct lab_launch *ret_launch) {
             return -1;
     *ret_launch = (struct lab_launch){.op = shape->op};
     shape->set(sizes, dtype, ret_launch);
-    ret_launch->causal = argc > 4 + shape->sizes && lab_str_equal(argv[argc - 1], "causal");
+    ret_launch->causal = argc > 4 + shape->sizes && lab_str_equal(argv[4 + shape->sizes], "causal");
     if (lab_op_get(shape->op)->also)
         ret_launch->also = lab_op_get(shape->op)->also(ret_launch);
     return 0;
+}
+
+/* The configuration that is asked for, if one is. */
+static int configure(const char *word, const struct lab_machine *machine,
+                     const struct lab_device_ref *ref, struct lab_launch *launch,
+                     struct lab_err *err) {
+    const struct lab_tunable_place place = {machine, ref};
+    if (strncmp(word, "config=", 7) != 0)
+        return 0;
+    const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
+    if (!tunable)
+        return lab_err_set(err, LAB_ERR_USER, "%s: nothing can be chosen", word);
+    return lab_tuning_parse(tunable, &place, launch, word + 7, &launch->tuning, err) ||
+                   lab_tuning_check(tunable, &place, launch, &launch->tuning, err)
+               ? -1
+               : 0;
 }
 
 /* --- memory and time --- */
@@ -179,16 +216,19 @@ static int capture(struct lab_stream *stream, const struct lab_launch *launch, i
 
 #define GRAPH_SECONDS 0.01 /* of a replay, about: its own start is a thousandth of that */
 
-static int measure(struct lab_stream *stream, const struct lab_launch *launch, double *ret_seconds,
-                   struct lab_err *err) {
+static int measure(struct lab_stream *stream, const struct lab_launch *launch, double *ret_burst,
+                   double *ret_seconds, struct lab_err *err) {
     struct lab_graph *few, *many = NULL;
     if (lab_launch(stream, launch, err) || lab_stream_sync(stream, err) ||
         capture(stream, launch, 10, &few, err) || replay(few, stream, 10, 0.1, ret_seconds, err))
         return -1;
+    usleep(500000);
+    if (replay(few, stream, 10, 0.001, ret_burst, err))
+        return -1;
     int launches = (int)fmin(2000, fmax(1, GRAPH_SECONDS / *ret_seconds));
     int failed = capture(stream, launch, launches, &many, err) ||
-                 replay(many, stream, launches, 0.2, ret_seconds, err) ||
-                 replay(many, stream, launches, 0.5, ret_seconds, err);
+                 replay(many, stream, launches, 0.5, ret_seconds, err) ||
+                 replay(many, stream, launches, 1.0, ret_seconds, err);
     lab_graph_close(few);
     lab_graph_close(many);
     return failed;
@@ -201,20 +241,23 @@ int main(int argc, char **argv) {
     struct lab_device *device;
     struct lab_stream *stream;
     struct lab_launch launch;
-    double seconds;
+    double burst, seconds;
     LAB_AUTO(arena, arena);
     if (argc < 4 || read_launch(argc, argv, &launch))
         return usage();
     if (lab_launch_complete(&launch, &err) || lab_machine_open(NULL, &machine, &err) ||
         lab_device_select(machine, argv[1], &arena, &list, &err) ||
+        configure(argv[argc - 1], machine, &list.items[0], &launch, &err) ||
         lab_device_open(machine, &list.items[0], LAB_DEVICE_SETUP, &device, &err) ||
         lab_stream_open(device, LAB_STREAM_COMPUTE, &stream, &err) ||
-        open_tensors(device, stream, &launch, &err) || measure(stream, &launch, &seconds, &err))
+        open_tensors(device, stream, &launch, &err) ||
+        measure(stream, &launch, &burst, &seconds, &err))
         return fail(err.text);
     struct lab_cost cost = lab_op_cost(&launch);
-    printf("{\"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"clock_mhz\": %.0f, "
+    printf("{\"seconds\": %.9g, \"burst_seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, "
+           "\"clock_mhz\": %.0f, "
            "\"power_w\": %.0f}\n",
-           seconds, cost.bytes_read + cost.bytes_written, cost.flops, lab_device_clock_mhz(device),
-           lab_device_power_w(device));
+           seconds, burst, cost.bytes_read + cost.bytes_written, cost.flops,
+           lab_device_clock_mhz(device), lab_device_power_w(device));
     return 0;
 }

@@ -1,8 +1,8 @@
 """PyTorch's kernels for bench/kernels: reads rows as JSON from stdin, writes {peer: rate} of each.
 
 Each is launched for a second without a pause, after half a second to warm up: a GPU at its power limit is
-slower than in a short burst, for all of them alike, and that is measured too. Derivatives and what lies
-between products are replayed from a CUDA graph, as ours are; what can't be captured has no rate.
+slower than in a short burst, for all of them alike, and that is measured too. All but softmax are replayed
+from a CUDA graph, as ours are; what can't be captured has no rate.
 """
 import json
 import statistics
@@ -16,12 +16,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 BF16 = {"device": "cuda", "dtype": torch.bfloat16}
 
 
-def seconds(call, budgets=(0.5, 1.0)):
-    """The median time of a launch, of the last of so many seconds each."""
+def seconds(call, budgets=(0.5, 1.0), at_once=10):
+    """The median time of a call, of the last of so many seconds each; so many calls are enqueued at once."""
     for budget in budgets:
         times, end = [], time.perf_counter() + budget
         while not times or time.perf_counter() < end:
-            marks = [torch.cuda.Event(enable_timing=True) for _ in range(11)]
+            marks = [torch.cuda.Event(enable_timing=True) for _ in range(at_once + 1)]
             marks[0].record()
             for mark in marks[1:]:
                 call()
@@ -31,26 +31,13 @@ def seconds(call, budgets=(0.5, 1.0)):
     return statistics.median(times) / 1e3
 
 
-def rates(name, work, call):
-    """In a burst of 20 launches, by a GPU that had nothing to do before, and sustained."""
+def rates(name, work, call, launches=1):
+    """In a burst, by a GPU that had nothing to do before, and sustained. `call` is that many launches."""
     call()
     torch.cuda.synchronize()
     time.sleep(0.5)
-    return {f"{name} burst": work / seconds(call, (0.0, 0.001)), name: work / seconds(call)}
-
-
-def attention(row):
-    shared = row.get("kv_heads", row["heads"])
-    how = {"device": "cuda", "dtype": {"bf16": torch.bfloat16, "fp16": torch.float16}[row.get("dtype", "bf16")]}
-    q, k, v = (torch.randn(row["batch"], row["seq"], heads, row["head_dim"], **how).transpose(1, 2)
-               for heads in (row["heads"], shared, shared))
-    flops = 4 * row["batch"] * row["heads"] * row["seq"] ** 2 * row["head_dim"] / (1 + row["causal"])
-    found = {}
-    for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
-        with sdpa_kernel(backend):
-            found |= rates(name, flops, lambda: F.scaled_dot_product_attention(
-                q, k, v, is_causal=row["causal"], enable_gqa=shared != row["heads"]))
-    return found
+    burst = seconds(call, (0.0, 0.001), 20 // launches or 1)
+    return {f"{name} burst": work * launches / burst, name: work * launches / seconds(call)}
 
 
 def captured(call, launches):
@@ -72,10 +59,24 @@ def captured(call, launches):
     return graph
 
 
-def replayed(call, launches=20):
-    """The median time of a call within a CUDA graph. A process's first derivative can't be captured."""
+def replayed(name, work, call, launches=20):
+    """The same within a CUDA graph; without one there is no rate. A process's first derivative can't be captured."""
     graph = captured(call, launches)
-    return seconds(graph.replay, (0.2, 0.5)) / launches if graph else float("inf")
+    return rates(name, work, graph.replay, launches) if graph else {}
+
+
+def attention(row):
+    shared = row.get("kv_heads", row["heads"])
+    how = {"device": "cuda", "dtype": {"bf16": torch.bfloat16, "fp16": torch.float16}[row.get("dtype", "bf16")]}
+    q, k, v = (torch.randn(row["batch"], row["seq"], heads, row["head_dim"], **how).transpose(1, 2)
+               for heads in (row["heads"], shared, shared))
+    flops = 4 * row["batch"] * row["heads"] * row["seq"] ** 2 * row["head_dim"] / (1 + row["causal"])
+    found = {}
+    for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
+        with sdpa_kernel(backend):
+            found |= replayed(name, flops, lambda: F.scaled_dot_product_attention(
+                q, k, v, is_causal=row["causal"], enable_gqa=shared != row["heads"]))
+    return found
 
 
 def derivative(outputs, inputs, given):
@@ -91,7 +92,7 @@ def backward(row):
     for name, backend in (("FlashAttention-2", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
         with torch.enable_grad(), sdpa_kernel(backend):
             out = F.scaled_dot_product_attention(q, k, v, is_causal=row["causal"])
-            found[name] = flops / replayed(derivative(out, (q, k, v), given))
+            found |= replayed(name, flops, derivative(out, (q, k, v), given))
     return found
 
 
@@ -111,9 +112,9 @@ def layer_norm(row, back):
             with torch.enable_grad():
                 inputs = [t.detach().requires_grad_() for t in (x, past, *weights)]
                 outputs = call(*inputs)
-                found[name] = size / replayed(derivative(outputs, inputs, given))
+                found |= replayed(name, size, derivative(outputs, inputs, given))
         else:
-            found[name] = size / replayed(lambda: call(x, past, *weights))
+            found |= replayed(name, size, lambda: call(x, past, *weights))
     return found
 
 
@@ -126,9 +127,9 @@ def gelu(row, back):
         if back:
             with torch.enable_grad():
                 own = x.detach().requires_grad_()
-                found[name] = size / replayed(derivative(call(own), own, given))
+                found |= replayed(name, size, derivative(call(own), own, given))
         else:
-            found[name] = size / replayed(lambda: call(x))
+            found |= replayed(name, size, lambda: call(x))
     return found
 
 
@@ -146,7 +147,7 @@ def cross_entropy(row):
         def both():
             with torch.enable_grad():
                 torch.autograd.grad(call(x), x)
-        found[name] = size / replayed(both, 3)
+        found |= replayed(name, size, both, 3)
     return found
 
 
@@ -155,7 +156,7 @@ def adamw(row):
     parameters = torch.randn(row["sizes"][0], device="cuda").requires_grad_()
     parameters.grad = torch.randn_like(parameters)
     optimizer = torch.optim.AdamW([parameters], fused=True, capturable=True)
-    return {"PyTorch": 28 * parameters.numel() / replayed(optimizer.step, 3)}
+    return replayed("PyTorch", 28 * parameters.numel(), optimizer.step, 3)
 
 
 def training(row):
@@ -177,7 +178,7 @@ def gemm(row):
     flops = 2 * row["m"] * row["n"] * row["k"]
     call = (lambda: torch._addmm_activation(bias, a, b.t(), use_gelu=True)) if row["epilogue"] == "bias_gelu" \
         else (lambda: F.linear(a, b, bias))
-    return rates("cuBLASLt", flops, call)
+    return replayed("cuBLASLt", flops, call)
 
 
 kinds = {"attention": attention, "backward": backward, "training": training, "softmax": softmax, "gemm": gemm}

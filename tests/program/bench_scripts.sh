@@ -43,7 +43,7 @@ esac
 SH
 stand_in bench_launch <<'SH'
 #!/bin/sh
-echo '{"seconds": 0.001, "bytes": 1e9, "flops": 4e11}'
+echo '{"seconds": 0.001, "burst_seconds": 0.0008, "bytes": 1e9, "flops": 4e11}'
 SH
 # PyTorch's side answers as soon as it wants PyTorch
 cat >"$work/bin/torch.py" <<'PY'
@@ -67,18 +67,18 @@ PY
 bench kernels "$work/bin/gpulab" attention grouped backward gemm
 expect_status 0
 expect_out '^# Kernels of our own: NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
-expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| burst \| burst/cuDNN \| limit \| SM clock \| power \| temperature \| configuration \|$'
-expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 600 \| 0.80 \| 800 \| – \| – \| – \| way=1 \|$'
-expect_out '^\| attention 128 causal 8192 16:1 heads fp16 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \|'
-expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \| – \| – \| – \|$'
-expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 600 \| 1.00 \| 600 \| 1.00 \| 800 \| 5.0 s \| – \| – \| – \| way=1 \|$'
+expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| burst \| burst/cuDNN \| SM clock \| power \| temperature \| limit \| configuration \|$'
+expect_out '^\| attention 64 none 1024 \| 400 \| 300 \| 800 \| 1.33 \| 0.50 \| 500 \| 0.67 \| – \| – \| – \| 800 \| way=1 \|$'
+expect_out '^\| attention 128 causal 8192 16:1 heads fp16 \| 400 \| 300 \| 800 \| 1.33 \| 0.50 \|'
+expect_out '^\| flash_attention_backward 4x1024x12x64 causal \| 400 \| – \| 800 \| – \| 0.50 \| 500 \| – \| – \| – \| – \|$'
+expect_out '^\| gemm 4096x4096x4096 none \| 400 \| 400 \| 1.00 \| 500 \| 1.00 \| – \| – \| – \| 800 \| way=1 \| 5.0 s \|$'
 
 bench kernels "$work/bin/gpulab" attention grouped gemm --rows "64 none,gemm 2048" --no-peers
 expect_status 0
-expect_out '^\| attention 64 none 4096 \| 600 \| – \| – \| – \| – \| 600 \| – \| 800 \|'
-expect_out '^\| gemm 2048x2048x2048 none \| 600 \| – \| – \| 600 \| – \| 800 \|'
+expect_out '^\| attention 64 none 4096 \| 400 \| – \| – \| – \| – \| 500 \| – \| – \| – \| – \| 800 \|'
+expect_out '^\| gemm 2048x2048x2048 none \| 400 \| – \| – \| 500 \| – \|'
 [ "$(grep -c '^| [ag]' "$work/out")" = 4 ] || fail "not the four rows that were asked for"
-bench kernels "$work/bin/gpulab" attention grouped --seconds 60 --no-peers
+bench kernels "$work/bin/gpulab" attention grouped --seconds 50 --no-peers
 expect_status 0
 expect_out '^\| attention 64 none 1024 '
 expect_out '^Not measured, as --seconds ended before: attention 64 none 16384; .*16:1 heads fp16\.$'
