@@ -25,11 +25,11 @@
 
 enum { AT_MAGIC, AT_VERSION, AT_STEP, AT_VALUES, AT_SHAPE, HEADER_WORDS = 16 };
 
-/* What must agree, by the names of the keys. */
-#define SHAPE_WORDS 6
+/* What must agree, by the names of the keys. Of optimizers 1 is sgd, whose state is another. */
+enum { BY_SGD = 5, SHAPE_WORDS };
 
 static const char *const shape_names[SHAPE_WORDS] = {"depth",     "width", "heads",
-                                                     "positions", "vocab", "optimizer=sgd"};
+                                                     "positions", "vocab", "optimizer"};
 
 static void shape_of(const struct gpt2_training *t, int64_t ret_words[SHAPE_WORDS]) {
     const struct gpt2_shape *s = &t->model.shape;
@@ -78,6 +78,16 @@ int gpt2_checkpoint_save(struct gpt2_training *t, struct lab_err *err) {
 
 /* --- reading --- */
 
+static int refuse_shape(const char *path, int word, int64_t its, int64_t ours,
+                        struct lab_err *err) {
+    if (word == BY_SGD)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "resume_from=%s: its optimizer is %s, this training's is %s", path,
+                           its ? "sgd" : "adam or adamw", ours ? "sgd" : "adam or adamw");
+    return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: its %s is %lld, this training's is %lld",
+                       path, shape_names[word], (long long)its, (long long)ours);
+}
+
 /* Whether it is one, then whether it is of this model, then whether all of it is there. */
 static int check_file(const struct gpt2_training *t, const char *bytes, size_t length,
                       struct lab_err *err) {
@@ -96,9 +106,7 @@ static int check_file(const struct gpt2_training *t, const char *bytes, size_t l
     shape_of(t, shape);
     for (int i = 0; i < SHAPE_WORDS && length >= sizeof header; i++)
         if (header[AT_SHAPE + i] != shape[i])
-            return lab_err_set(
-                err, LAB_ERR_USER, "resume_from=%s: its %s is %lld, this training's is %lld", path,
-                shape_names[i], (long long)header[AT_SHAPE + i], (long long)shape[i]);
+            return refuse_shape(path, i, header[AT_SHAPE + i], shape[i], err);
     if (length != whole + sizeof hash || header[AT_VALUES] != 3 * t->model.shape.parameters)
         return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: cut short, %zu of %zu bytes", path,
                            length, whole + sizeof hash);
