@@ -78,7 +78,9 @@ static struct lab_tuning hopper_flash_usual(const struct lab_launch *launch,
         return (struct lab_tuning){PARAMETERS, {GROUP, s.width == 256 ? 80 : 128, 2, 1, 0}};
     switch (s.width) {
     case 64:
-        return (struct lab_tuning){PARAMETERS, {is_long(launch, s) ? 192 : 128, 128, 3, 2, 1}};
+        return (struct lab_tuning){PARAMETERS,
+                                   {is_long(launch, s) ? 192 : 128, 128,
+                                    is_long(launch, s) && launch->causal ? 2 : 3, 2, 1}};
     case 96:
         return is_long(launch, s) ? (struct lab_tuning){PARAMETERS, {192, 96, 3, 2, 1}}
                                   : (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
