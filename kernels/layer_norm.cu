@@ -16,6 +16,9 @@
  * block may have up to four rows, a warp for each; else it has one. VECTOR: COLUMNS is a multiple
  * of 16 bytes' elements and every row starts at a multiple of 16 bytes.
  *
+ * Memory bounds them: layer_norm of 12608 rows of 1024 in bf16, a launch alone, takes 14.3 µs on an
+ * H200, 3.6 TB/s; of 1970 rows, which the L2 cache holds, 4.6 µs, mostly a launch's start and end.
+ *
  *     macros: COLUMNS THREADS VECTOR, patchify_layer_norm also CHANNELS PATCH; layer_norm_long none
  *     grid: ⌈rows / (blockDim.x / THREADS)⌉ blocks
  */
