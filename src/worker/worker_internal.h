@@ -87,7 +87,7 @@ struct worker_told { /* a value of the result that the workload tells, over what
 
 struct worker_program { /* what a process of it prints of its pace (worker_program.c) */
     int rank;           /* as its lines are labelled; -1 = they aren't */
-    char name[64];      /* whose steps are counted; "" = none yet */
+    int followed;       /* the series whose steps are counted; -1 = none yet */
     bool by_epoch;      /* its steps are epochs */
     double first_step, last_step, steps;
     int64_t last_ns, time_ns; /* time_ns: in which `steps` were done */
@@ -98,8 +98,19 @@ struct worker_program { /* what a process of it prints of its pace (worker_progr
     int64_t seen, stride;
 };
 
-struct worker_beyond { /* of a metric with more values than are kept (worker_metric.c) */
-    struct lab_reported_metric low, high, last; /* texts are the rank's */
+#define WORKER_SERIES_MOST  65536
+#define WORKER_SERIES_SLOTS 4096
+
+struct worker_series { /* values of a name and rank (worker_series.c); texts are the rank's */
+    const char *name;
+    int rank;
+    int next;              /* + 1: of the same slot; 0 = there is none */
+    const char *unit;      /* of its last */
+    const char *rate_unit; /* of tokens or words per second; NULL = it is no rate */
+    int told_row;          /* of the result; -1 = none */
+    int program;           /* of `programs`; -1 = none */
+    bool beyond;           /* it has values that aren't kept */
+    struct lab_reported_metric low, high, last; /* of those */
 };
 
 struct rank {
@@ -118,13 +129,12 @@ struct rank {
     atomic_llong progress_done; /* and how much of it */
     atomic_bool tells_progress; /* the workload does so itself */
     int64_t metric_count;       /* told by the workload */
-    struct worker_beyond *beyond;
-    int beyond_count, beyond_next;
-    int64_t held_ns, whole_ns; /* for which it waited at most, and ran */
-    int64_t told_ns;           /* when a workload of our own told its first metric */
+    struct worker_series *series;
+    int series_count, series_last;         /* last: the one that was met last */
+    int series_slots[WORKER_SERIES_SLOTS]; /* by the hash of name and rank: the first, + 1 */
+    int64_t held_ns, whole_ns;             /* for which it waited at most, and ran */
+    int64_t told_ns;                       /* when a workload of our own told its first metric */
     struct worker_told told[LAB_RESULT_ROW_COUNT]; /* of rows that a workload tells */
-    int told_rows[LAB_RESULT_ROW_COUNT];           /* which those are */
-    int told_row_count;
     struct worker_program *programs; /* one, or one for each labelled rank of a launcher's output */
     int program_count;
 
@@ -189,8 +199,14 @@ void *worker_rank_main(void *rank); /* of its thread */
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count);
 /* After the last of them: what wasn't kept. */
 void worker_tell_last_metrics(struct rank *rank);
+/* NULL = it is new and there are too many. */
+struct worker_series *worker_find_series(struct rank *rank,
+                                         const struct lab_reported_metric *metric);
 /* Takes note of a value that tells the pace of the user's program; of others' nothing. */
-void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric);
+void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric,
+                           const struct worker_series *series);
+/* The program that prints the metrics of this label; -1 = there are too many. */
+int worker_find_program(struct rank *rank, int label);
 /* Replaces the rate of its runs by the program's own. */
 void worker_set_program_rate(const struct rank *rank, struct lab_result *result);
 /* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 
+#include <math.h>
 #include <string.h>
 
 #define WINDOW_NS   (100 * LAB_NS_PER_MS)
 #define WINDOW_MOST 1000    /* frames of all ranks: half of what the runner takes for a flood */
 #define RANK_MOST   1000000 /* kept of a rank: about 40 MB on the disk */
-#define BEYOND_MOST 4096    /* names of those that aren't */
 
 #define HELD_SHARE 0.01 /* of its time: from there on it is said */
 #define HELD_NS    (50 * LAB_NS_PER_MS)
@@ -34,25 +34,13 @@ static void take_place(struct worker *worker) {
     worker->metric_count++;
 }
 
-/* Rows of the result that metrics of their name set: a few of many. */
-static void find_told(struct rank *rank) {
-    rank->told_row_count = 0;
-    for (int i = 0; i < LAB_RESULT_ROW_COUNT; i++)
-        if ((lab_result_rows[i].shown & LAB_RESULT_TOLD) == LAB_RESULT_TOLD)
-            rank->told_rows[rank->told_row_count++] = i;
-}
-
 /* Some also stand in the result, as means over what was measured. */
-static void keep(struct rank *rank, const char *name, double value) {
-    if (!rank->go || rank->measurement.count > 0) /* no longer when it is traced */
+static void keep(struct rank *rank, const struct worker_series *series, double value) {
+    if (series->told_row < 0 || !rank->go ||
+        rank->measurement.count > 0) /* no longer when it is traced */
         return;
-    for (int i = 0; i < rank->told_row_count; i++) {
-        int row = rank->told_rows[i];
-        if (strcmp(lab_result_rows[row].key, name) != 0)
-            continue;
-        rank->told[row].total += value;
-        rank->told[row].count++;
-    }
+    rank->told[series->told_row].total += value;
+    rank->told[series->told_row].count++;
 }
 
 /* A built-in workload waits until its metrics are passed on; a program only for its pipe. */
@@ -65,31 +53,17 @@ static void note_held(struct rank *rank, int64_t start_ns) {
     rank->whole_ns = now_ns - rank->told_ns;
 }
 
-/* Of more values than are kept: the lowest, the highest and the last of each name. They come in the
- * same order mostly, so that the next is looked for behind the one before. */
-static void keep_beyond(struct rank *rank, const struct lab_reported_metric *metric) {
-    struct worker_beyond *found = NULL;
-    for (int i = 0; i < rank->beyond_count && !found; i++) {
-        struct worker_beyond *item = &rank->beyond[(rank->beyond_next + i) % rank->beyond_count];
-        if (item->last.rank == metric->rank && strcmp(item->last.name, metric->name) == 0)
-            found = item;
-    }
+/* Of more values than are kept: the lowest, the highest and the last of each name. */
+static void keep_beyond(struct worker_series *series, const struct lab_reported_metric *metric) {
     struct lab_reported_metric named = *metric;
-    if (found) {
-        named.name = found->last.name;
-        named.unit = found->last.unit;
-    } else if (rank->beyond_count == BEYOND_MOST) {
-        return;
-    } else {
-        named.name = lab_arena_strdup(&rank->arena, metric->name);
-        named.unit = lab_arena_strdup(&rank->arena, metric->unit);
-        found = &LAB_ADD(rank->beyond, rank->beyond_count, &rank->arena);
-        *found = (struct worker_beyond){named, named, named};
-    }
-    found->low = named.value < found->low.value ? named : found->low;
-    found->high = named.value > found->high.value ? named : found->high;
-    found->last = named;
-    rank->beyond_next = (int)(found - rank->beyond) + 1;
+    named.name = series->name;
+    named.unit = series->unit;
+    if (!series->beyond || named.value < series->low.value || isnan(series->low.value))
+        series->low = named;
+    if (!series->beyond || named.value > series->high.value || isnan(series->high.value))
+        series->high = named;
+    series->last = named;
+    series->beyond = true;
 }
 
 static void send_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
@@ -100,29 +74,32 @@ static void send_metrics(struct rank *rank, const struct lab_reported_metric *it
 }
 
 void worker_tell_last_metrics(struct rank *rank) {
-    for (int i = 0; i < rank->beyond_count; i++) {
-        const struct worker_beyond *item = &rank->beyond[i];
+    for (int i = 0; i < rank->series_count; i++) {
+        struct worker_series *item = &rank->series[i];
+        if (!item->beyond)
+            continue;
         if (item->low.value < item->last.value)
             send_metrics(rank, &item->low, 1);
         if (item->high.value > item->last.value)
             send_metrics(rank, &item->high, 1);
         send_metrics(rank, &item->last, 1);
+        item->beyond = false;
     }
-    rank->beyond_count = 0;
 }
 
 void worker_tell_metrics(struct rank *rank, const struct lab_reported_metric *items, size_t count) {
     int64_t room = RANK_MOST - rank->metric_count, start_ns = lab_clock_now(lab_clock_system());
-    if (rank->metric_count == 0)
-        find_told(rank);
+    size_t left = room < 0 ? 0 : (int64_t)count < room ? count : (size_t)room;
     for (size_t i = 0; i < count; i++) {
-        keep(rank, items[i].name, items[i].value);
-        worker_follow_program(rank, &items[i]);
+        struct worker_series *series = worker_find_series(rank, &items[i]);
+        if (!series)
+            continue;
+        keep(rank, series, items[i].value);
+        worker_follow_program(rank, &items[i], series);
+        if (i >= left)
+            keep_beyond(series, &items[i]);
     }
     rank->metric_count += (int64_t)count;
-    size_t left = room < 0 ? 0 : (int64_t)count < room ? count : (size_t)room;
-    for (size_t i = left; i < count; i++)
-        keep_beyond(rank, &items[i]);
     for (size_t sent; left > 0; items += sent, left -= sent) {
         sent = left < LAB_FRAME_MAX_METRICS ? left : LAB_FRAME_MAX_METRICS;
         send_metrics(rank, items, sent);

@@ -46,28 +46,31 @@ static void keep_tokens(struct worker_program *program, const char *unit, double
 }
 
 /* What a bar says by itself: its steps are left where the program tells its epochs. */
-static bool is_pace(const char *name) {
-    return strcmp(name, "iterations_per_s") == 0 || strcmp(name, "iteration_time") == 0;
+static bool is_pace(const struct worker_series *series) {
+    return strcmp(series->name, "iterations_per_s") == 0 ||
+           strcmp(series->name, "iteration_time") == 0;
 }
 
 /* One name's steps are followed, so that two that are printed at other steps don't mix. A program
  * that starts over begins anew; a lagging rank that prints an earlier step is passed over. Epochs
  * count only where no steps do. */
-static void count_steps(struct worker_program *program, const struct lab_reported_metric *metric) {
+static void count_steps(struct rank *rank, struct worker_program *program,
+                        const struct lab_reported_metric *metric,
+                        const struct worker_series *series) {
     double step = metric->step;
     int64_t time_ns = metric->time_ns;
+    int number = (int)(series - rank->series);
     if (isnan(step))
         return;
-    if (!program->name[0] || (program->by_epoch && !metric->by_epoch && !is_pace(metric->name)) ||
-        (!program->by_epoch && metric->by_epoch && is_pace(program->name))) {
-        snprintf(program->name, sizeof program->name, "%s", metric->name);
+    if (program->followed < 0 || (program->by_epoch && !metric->by_epoch && !is_pace(series)) ||
+        (!program->by_epoch && metric->by_epoch && is_pace(&rank->series[program->followed]))) {
+        program->followed = number;
         program->first_step = INFINITY;
         program->steps = 0;
         program->time_ns = program->lines = program->times = 0;
         program->by_epoch = metric->by_epoch;
     }
-    if (metric->by_epoch != program->by_epoch ||
-        strncmp(program->name, metric->name, sizeof program->name - 1) != 0)
+    if (metric->by_epoch != program->by_epoch || program->followed != number)
         return;
     if (step <= program->first_step) {
         program->first_step = step;
@@ -83,28 +86,25 @@ static void count_steps(struct worker_program *program, const struct lab_reporte
     program->last_ns = time_ns;
 }
 
-/* Of the process that the label says, or of all lines without one. NULL = there are too many. */
-static struct worker_program *find_program(struct rank *rank, int label) {
+int worker_find_program(struct rank *rank, int label) {
     for (int i = 0; i < rank->program_count; i++)
         if (rank->programs[i].rank == label)
-            return &rank->programs[i];
+            return i;
     if (rank->program_count == PROGRAMS_MOST)
-        return NULL;
-    struct worker_program *made = &LAB_ADD(rank->programs, rank->program_count, &rank->arena);
-    *made = (struct worker_program){.rank = label, .stride = 1};
-    return made;
+        return -1;
+    LAB_ADD(rank->programs, rank->program_count, &rank->arena) =
+        (struct worker_program){.rank = label, .followed = -1, .stride = 1};
+    return rank->program_count - 1;
 }
 
-void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric) {
-    if (!rank->worker->workload->external || !rank->go)
+void worker_follow_program(struct rank *rank, const struct lab_reported_metric *metric,
+                           const struct worker_series *series) {
+    if (!rank->worker->workload->external || !rank->go || series->program < 0)
         return;
-    struct worker_program *program = find_program(rank, metric->rank);
-    if (!program)
-        return;
-    const char *unit = lab_metric_rate_unit(metric->name, metric->unit);
-    if (unit)
-        keep_tokens(program, unit, metric->value, &rank->arena);
-    count_steps(program, metric);
+    struct worker_program *program = &rank->programs[series->program];
+    if (series->rate_unit)
+        keep_tokens(program, series->rate_unit, metric->value, &rank->arena);
+    count_steps(rank, program, metric, series);
 }
 
 static void set_rate(struct lab_result *result, double rate, const char *unit) {
