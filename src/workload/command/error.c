@@ -54,21 +54,30 @@ static size_t trim(const char **line, size_t *length, int *ret_rank) {
     return blanks;
 }
 
+static bool begins_with(const char *line, size_t length, const char *text) {
+    return length >= strlen(text) && memcmp(line, text, strlen(text)) == 0;
+}
+
+/* Lines have few colons: most end after a look for one. */
+static bool refuses_arguments(const char *line, size_t length) {
+    const char *end = line + length;
+    for (const char *at = line; (at = memchr(at, ':', (size_t)(end - at))); at++)
+        if (begins_with(at, (size_t)(end - at), USAGE))
+            return true;
+    return false;
+}
+
 static bool says_error(const char *line, size_t length) {
     size_t name = name_length(line, length);
     return !is_summary(line, length) &&
            (ends_with(line, name, "Error") || ends_with(line, name, "Exception") ||
-            memmem(line, length, USAGE, strlen(USAGE)));
+            refuses_arguments(line, length));
 }
 
 bool command_is_error(const char *line, size_t length) {
     int rank;
     trim(&line, &length, &rank);
     return says_error(line, length);
-}
-
-static bool begins_with(const char *line, size_t length, const char *text) {
-    return length >= strlen(text) && memcmp(line, text, strlen(text)) == 0;
 }
 
 /* "rank      : 1 (local_rank: 1)" */

@@ -18,11 +18,27 @@ enum {
     NUMERIC = 16, /* a number may begin with it */
     SIGN = 32,
     SPLITS = 128, /* a word into parts */
+    BEFORE_PATH = 256,
+    ENDS_PATH = 512,
+    AROUND_PATH = BEFORE_PATH | ENDS_PATH,
 };
 
-static const unsigned char classes[256] = {
-    [' '] = SPACE,
-    ['\t' ... '\r'] = SPACE,
+static const unsigned short classes[256] = {
+    ['\0'] = AROUND_PATH,
+    [' '] = SPACE | AROUND_PATH,
+    ['\t'] = SPACE | AROUND_PATH,
+    ['\n' ... '\r'] = SPACE,
+    ['\''] = AROUND_PATH,
+    ['"'] = AROUND_PATH,
+    ['`'] = AROUND_PATH,
+    ['('] = AROUND_PATH,
+    ['['] = AROUND_PATH,
+    [':'] = BEFORE_PATH,
+    ['='] = BEFORE_PATH,
+    [')'] = ENDS_PATH,
+    [']'] = ENDS_PATH,
+    [','] = ENDS_PATH,
+    [';'] = ENDS_PATH,
     ['0' ... '9'] = DIGIT | NUMERIC,
     ['A' ... 'H'] = LETTER | WORD,
     ['I'] = LETTER | WORD | NUMERIC, /* Infinity */
@@ -467,21 +483,22 @@ static size_t path_bytes(const char *text, size_t length, size_t place) {
     static const char *const endings[] = {
         ".ckpt", ".pt",  ".pth", ".safetensors", ".bin",  ".h5",   ".keras", ".npz", ".npy",
         ".pkl",  ".tar", ".gz",  ".onnx",        ".json", ".yaml", ".png",   ".csv", ".log"};
-    size_t end = place;
-    if (place > 0 && !strchr(" \t'\"`(=:[", text[place - 1]))
+    size_t end = place, slash = text[place] == '.' || text[place] == '~';
+    bool pointed = false;
+    if (place > 0 && !is(text[place - 1], BEFORE_PATH))
         return 0;
-    while (end < length && !strchr(" \t'\"`()[],;", text[end]))
-        end++;
-    while (end > place && strchr(".:", text[end - 1]))
+    for (; end < length && !is(text[end], ENDS_PATH); end++)
+        pointed |= text[end] == '.';
+    while (end > place && (text[end - 1] == '.' || text[end - 1] == ':'))
         end--;
-    size_t bytes = end - place, slash = text[place] == '.' || text[place] == '~';
+    size_t bytes = end - place;
     if (bytes > slash + 1 && text[place + slash] == '/' && is(text[place + slash + 1], WORD))
         return memchr(text + place + slash + 1, '/', bytes - slash - 1) ? bytes : 0;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (bytes > ending && memcmp(text + end - ending, endings[i], ending) == 0)
+    const char *point = pointed ? memrchr(text + place, '.', bytes) : NULL;
+    size_t ending = point ? (size_t)(text + end - point) : 0;
+    for (size_t i = 0; ending > 0 && ending < bytes && i < sizeof endings / sizeof *endings; i++)
+        if (strlen(endings[i]) == ending && memcmp(point, endings[i], ending) == 0)
             return bytes;
-    }
     return 0;
 }
 
@@ -585,12 +602,4 @@ void command_line_cut(struct command_line *line, const char *text, size_t length
             (text[place] == '_' || text[place] == '-') && is(text[place + 1], DIGIT))
             place++; /* "step-64" */
     }
-}
-
-bool command_line_is_word(const struct command_line *line, int t, const char *word) {
-    if (!command_line_is(line, t, COMMAND_WORD))
-        return false;
-    const struct command_token *token = &line->tokens[t];
-    return token->end - token->start == strlen(word) &&
-           memcmp(line->text + token->start, word, strlen(word)) == 0;
 }

@@ -6,6 +6,8 @@
 
 #include "workload/command/command.h"
 
+#include <string.h>
+
 #define COMMAND_TOKENS_MAX 512
 
 enum command_kind { COMMAND_WORD, COMMAND_NUMBER, COMMAND_MARK };
@@ -154,5 +156,11 @@ static inline unsigned command_line_meaning(const struct command_line *line, int
 /* "None", "n/a": no value. */
 bool command_line_is_none(const struct command_line *line, int t);
 
-/* Whether it is that word, spelled so. */
-bool command_line_is_word(const struct command_line *line, int t, const char *word);
+/* Whether it is that word, spelled so. Inline, since the word is mostly known to the compiler. */
+static inline bool command_line_is_word(const struct command_line *line, int t, const char *word) {
+    if (!command_line_is(line, t, COMMAND_WORD))
+        return false;
+    const struct command_token *token = &line->tokens[t];
+    return token->end - token->start == strlen(word) &&
+           memcmp(line->text + token->start, word, strlen(word)) == 0;
+}

@@ -107,10 +107,11 @@ static const char *unit_of_name(const char *name) {
     static const struct {
         const char *name, *unit;
     } rates[] = {{"tps", "tokens/s"}, {"wps", "words/s"}, {"tgs", "tokens/s/GPU"}};
-    for (const char *at = name; *at; at++)
-        name = strchr("_/.", *at) ? at + 1 : name;
+    size_t length = strlen(name);
+    if (length < 3 || (length > 3 && !strchr("_/.", name[length - 4])))
+        return "";
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-        if (strcasecmp(name, rates[i].name) == 0)
+        if (strcasecmp(name + length - 3, rates[i].name) == 0)
             return rates[i].unit;
     return "";
 }

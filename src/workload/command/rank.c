@@ -429,17 +429,20 @@ static bool begins_line(const char *text, size_t length, size_t place, bool labe
     }
 }
 
-/* A look at pairs of bytes that spares most lines the rest; no branch, so that it is fast. */
+/* Whether another line may begin with `c`, behind these two bytes. */
+static inline unsigned char may_begin(unsigned char second, unsigned char before, unsigned char c) {
+    unsigned char value = ((unsigned char)(before - '0') < 10) | (before == ')') | (before == '%') |
+                          ((second == '/') & (before == 's')); /* "tok/s" */
+    unsigned char letter = (unsigned char)((c | 0x20) - 'a') < 26;
+    return (value & letter) | ((c == '[') & (before > ' ')) | ((c == '{') & (before == '}'));
+}
+
+/* A look that spares most lines the rest; no branch and bytes alone, so that it is fast. */
 static bool may_be_two(const char *text, size_t length) {
-    unsigned found = 0, slash = 0; /* two bytes before */
-    for (size_t i = 1; i < length; i++) {
-        unsigned char before = (unsigned char)text[i - 1], c = (unsigned char)text[i];
-        unsigned value = ((unsigned char)(before - '0') < 10) | (before == ')') | (before == '%');
-        unsigned letter = (unsigned char)((c | 0x20) - 'a') < 26;
-        value |= slash & (before == 's'); /* "tok/s" */
-        slash = before == '/';
-        found |= (value & letter) | ((c == '[') & (before > ' ')) | ((c == '{') & (before == '}'));
-    }
+    const unsigned char *c = (const unsigned char *)text;
+    unsigned char found = length > 1 ? may_begin(0, c[0], c[1]) : 0;
+    for (size_t i = 2; i < length; i++)
+        found |= may_begin(c[i - 2], c[i - 1], c[i]);
     return found;
 }
 

@@ -102,14 +102,13 @@ void command_line_recall(const struct command_line *line, int t, struct command_
     if (command_line_mark(line, t) == '|')
         recall->word = 0;
     /* "Model saved with loss 0.7", "saved best model with loss 0.7": printed before, of another */
-    bool saves = command_line_is_saved(line, t), saved = lab_str_equal(recall->names, "saved_");
-    if (saves && !*recall->names)
+    if (command_line_is_saved(line, t) && !*recall->names)
         recall->names = recall->word & COMMAND_BEST ? "best_" : "saved_";
     if (command_line_is_reached(line, t))
         recall->names = "best_";
     if (!word)
         return;
-    if (saved && word & COMMAND_BEST)
+    if (word & COMMAND_BEST && lab_str_equal(recall->names, "saved_"))
         recall->names = "best_";
     /* "New best! loss 2.1", "Reloading best weights (val loss 2.6)" */
     if (word & COMMAND_BEST &&
