@@ -9,7 +9,9 @@
  *   |    total_timesteps  | 2048     |
  *   ----------------------------------
  *
- * The step is one of its rows, behind others: values wait for the table's end.
+ * The step is one of its rows, behind others: values wait for the table's end. Other loggers of the
+ * kind (OpenAI's, Spinning Up's) have no sections: a table of theirs begins with a line of dashes,
+ * and has a row that counts.
  */
 #include "workload/command/form.h"
 
@@ -17,6 +19,7 @@
 #include <string.h>
 
 #define ROWS_MAX   64
+#define RULE_LEAST 10
 #define NAME_BYTES 96
 
 struct command_cells {
@@ -27,7 +30,8 @@ struct command_cells {
         double value;
     } rows[ROWS_MAX];
     int count;
-    double step; /* NaN = no row is one */
+    bool sections;
+    double step, epoch; /* NaN = no row is one */
 };
 
 struct cell {
@@ -57,6 +61,14 @@ static bool cut_row(const char *text, size_t length, struct cell *name, struct c
     return name->length > 0 && name->length < NAME_BYTES / 2;
 }
 
+/* "------------" */
+static bool is_rule(const char *text, size_t length) {
+    size_t dashes = 0;
+    while (dashes < length && text[dashes] == '-')
+        dashes++;
+    return dashes >= RULE_LEAST && dashes == length;
+}
+
 static void add_row(struct command_cells *cells, const struct cell *name, double value) {
     char key[NAME_BYTES];
     memcpy(key, name->text, name->length);
@@ -64,6 +76,8 @@ static void add_row(struct command_cells *cells, const struct cell *name, double
     if (command_is_step(key)) {
         bool best = strcmp(key, "total_timesteps") == 0; /* before "iterations" and "episodes" */
         cells->step = best || isnan(cells->step) ? value : cells->step;
+    } else if (command_is_epoch(key)) {
+        cells->epoch = value;
     } else if (cells->count < ROWS_MAX) {
         char *full = cells->rows[cells->count].name;
         memcpy(full, cells->name, cells->section);
@@ -81,8 +95,13 @@ static void end_table(struct command_reading *reading, command_found *found, voi
         progress->has_step = true;
         progress->step = cells->step;
     }
+    if (!isnan(cells->epoch)) {
+        progress->has_given = true;
+        progress->given = cells->epoch;
+    }
     double step = command_progress_step(progress, &by_epoch);
-    for (int i = 0; i < cells->count; i++)
+    bool counts = cells->sections || !isnan(cells->step) || !isnan(cells->epoch);
+    for (int i = 0; i < cells->count && counts; i++)
         found(state,
               &(struct command_value){command_names_spell(&reading->names, cells->rows[i].name), "",
                                       cells->rows[i].value, step, -1, by_epoch});
@@ -96,15 +115,18 @@ bool command_cells_line(struct command_reading *reading, const char *text, size_
     double number;
     bool row = cut_row(text, length, &name, &value),
          section = row && value.length == 0 && name.text[name.length - 1] == '/';
-    if (!row || (!section && !reading->cells)) {
+    bool ruled = reading->ruled && row && value.length > 0;
+    reading->ruled = is_rule(text, length);
+    if (!row || (!section && !reading->cells && !ruled)) {
         if (reading->cells)
             end_table(reading, found, state);
         return false;
     }
     if (!reading->cells) {
         reading->cells = lab_mem_alloc(1, sizeof *reading->cells);
-        reading->cells->step = NAN;
+        reading->cells->step = reading->cells->epoch = NAN;
     }
+    reading->cells->sections |= section;
     if (section) {
         memcpy(reading->cells->name, name.text, name.length);
         reading->cells->section = name.length;

@@ -8,8 +8,10 @@
  *   pattern.c      numbers read from a line by a pattern
  *   object.c       those of a line that is JSON or a Python dictionary
  *   line.c         a line as words, numbers and marks
+ *   meaning.c      what its words mean
  *   units.c        units behind numbers, or in names
  *   subject.c      what such a line is about
+ *   announced.c    what the lines behind one are about
  *   item.c         a number of such a line, and what stands around it
  *   printed.c      those of a line as training programs print it
  *   table.c        those of a row, by the names above it
@@ -123,6 +125,8 @@ bool command_is_global(const char *name); /* "global_step" */
 struct command_progress { /* of one rank, from line to line; zeroed = nothing was read yet */
     bool has_epoch, has_step, has_part;
     double epoch, first_epoch, step, total; /* total 0 = unknown */
+    double epochs_total, epochs_first;      /* of lines that say how many there are; 0 = none did */
+    bool has_fraction;                      /* an epoch was one */
     double printed, printed_epoch, base;    /* the step as it was printed, and those before it */
     double printed_total;                   /* of that; 0 = none was */
     double gap, gap_most;            /* between printed steps of an epoch: the last, the most */
@@ -147,13 +151,15 @@ struct command_reading { /* of a program; zeroed = nothing was read yet. Steps o
     struct command_forms *forms;    /* of its lines; NULL = none yet (form.h) */
     struct command_table *table;    /* that it prints; NULL = none yet */
     struct command_cells *cells;    /* of a table that has begun; NULL = none has */
+    bool ruled;                     /* the line before is of dashes */
     struct command_names *names;    /* of its values; NULL = none yet */
     struct command_draft *draft;    /* of the line that is being read; NULL = none was */
     uint64_t matched;               /* of the user's patterns, a bit each: it read a line */
     int64_t split;                  /* lines of several ranks that ran together */
     int64_t full;                   /* lines with more numbers than are read */
     size_t label_bytes;             /* of srun's labels; 0 = none was seen */
-    bool announced;                 /* the line before ends "best iteration is:" */
+    const char *announced;          /* by the line before: how names of this one's values begin */
+    const char *head;               /* of the line that counted last: "test_"; NULL = none */
 };
 
 /* The progress of the line that is being read, which has this rank from here on; -1 = as it was. */

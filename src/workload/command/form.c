@@ -67,7 +67,15 @@ void command_draft_rename(struct command_draft *draft, struct command_field *fie
 
 /* --- what a line of a form says --- */
 
-static void count_epoch(struct command_progress *progress, double epoch) {
+/* "Epoch 2/10", and how many there are: 10, or 11 where the first is 0. What has a fraction says
+ * itself how many are done. */
+static void count_epoch(struct command_progress *progress, double epoch, double of, bool bar) {
+    if (of > 0) {
+        bool first = progress->epochs_total == 0;
+        progress->epochs_first = bar ? 1 : first ? epoch : fmin(progress->epochs_first, epoch);
+        progress->epochs_total = of;
+    }
+    progress->has_fraction |= epoch != floor(epoch);
     if (!progress->has_epoch || epoch < progress->first_epoch)
         progress->first_epoch = epoch;
     progress->part = progress->has_epoch && progress->epoch == epoch ? progress->part : 0;
@@ -141,10 +149,14 @@ static double epoch_done(const struct command_progress *progress) {
 void command_reading_end(struct command_reading *reading, command_found *found, void *state) {
     for (int i = 0; i < reading->rank_count; i++) {
         const struct command_progress *progress = &reading->ranks[i];
-        double first = progress->first_epoch >= 1 ? 1 : 0, done = epoch_done(progress);
-        if (progress->has_epoch && progress->has_step && !isnan(done))
-            found(state, &(struct command_value){"epoch", "", progress->epoch - first + done,
-                                                 progress->step, i - 1, false});
+        double first = progress->first_epoch >= 1 ? 1 : 0, done = epoch_done(progress),
+               most = progress->epochs_total > 0
+                          ? progress->epochs_total + (progress->epochs_first < 1)
+                          : (double)INFINITY;
+        if (progress->has_epoch && progress->has_step && !progress->has_fraction && !isnan(done))
+            found(state,
+                  &(struct command_value){"epoch", "", fmin(progress->epoch - first + done, most),
+                                          progress->step, i - 1, false});
     }
 }
 
@@ -231,7 +243,9 @@ static bool count(const struct command_form *form, const double *numbers,
     for (int i = 0; i < form->count; i++)
         if (is_epoch(&form->fields[i], numbers) && !(steps && is_fraction(&form->fields[i]))) {
             if (!is_recalled(&form->fields[i], numbers[form->fields[i].number], progress))
-                count_epoch(progress, numbers[form->fields[i].number]);
+                count_epoch(progress, numbers[form->fields[i].number],
+                            total_of(&form->fields[i], numbers),
+                            !(form->fields[i].kind & COMMAND_IS_NAMED));
             counted = true;
         }
     for (int i = 0; i < form->count && !stepped; i++) {
@@ -300,11 +314,26 @@ static bool is_other_bar(const struct command_form *form, const double *numbers,
     return false;
 }
 
+/* {"rank": 1, …}, "Rank: 1" */
+static bool is_rank(const struct command_field *field, double value) {
+    return field->kind & COMMAND_IS_RANK && value >= 0 && value < COMMAND_RANKS_MAX &&
+           is_whole(value);
+}
+
+/* -1 = it names none */
+static int rank_of(const struct command_form *form, const double *numbers) {
+    int rank = -1;
+    for (int i = 0; i < form->count; i++)
+        if (is_rank(&form->fields[i], numbers[form->fields[i].number]))
+            rank = (int)numbers[form->fields[i].number];
+    return rank;
+}
+
 static bool apply_printed(const struct command_form *form, const double *numbers,
                           struct command_reading *reading, command_found *found, void *state) {
     if (is_download(form, numbers))
         return false;
-    struct command_progress *progress = command_reading_of(reading, -1);
+    struct command_progress *progress = command_reading_of(reading, rank_of(form, numbers));
     if (is_other_bar(form, numbers, progress) || is_redrawn(form, numbers, progress))
         return true;
     bool any = false, by_epoch, evaluates, counted = count(form, numbers, progress, &evaluates);
@@ -329,31 +358,25 @@ static bool apply_printed(const struct command_form *form, const double *numbers
         found(state, &value);
         any = true;
     }
+    if (counted || form->head)
+        reading->head = form->head;
     if (any && by_epoch && (progress->has_part || progress->has_epoch))
         found(state, &(struct command_value){"epoch", "", step, step, reading->rank, true});
     return any || counted;
 }
 
-/* {"rank": 1, …} */
-static bool is_rank(const struct command_field *field, double value) {
-    return field->kind & COMMAND_IS_RANK && value >= 0 && value < COMMAND_RANKS_MAX &&
-           is_whole(value);
-}
-
 static bool apply_object(const struct command_form *form, const double *numbers,
                          struct command_reading *reading, command_found *found, void *state) {
     double given = NAN, epoch = NAN; /* {'loss': 1.9, 'epoch': 0.5}: the step where none is known */
-    int rank = -1;
     for (int i = 0; i < form->count; i++) {
         const struct command_field *field = &form->fields[i];
         double value = numbers[field->number];
-        rank = is_rank(field, value) ? (int)value : rank;
         given = field->kind & COMMAND_IS_STEP && (!form->global || field->kind & COMMAND_IS_GLOBAL)
                     ? value
                     : given;
         epoch = isnan(epoch) && field->kind & COMMAND_IS_EPOCH ? value : epoch;
     }
-    struct command_progress *progress = command_reading_of(reading, rank);
+    struct command_progress *progress = command_reading_of(reading, rank_of(form, numbers));
     if (!isnan(given)) {
         progress->has_step = true;
         progress->step = given;

@@ -36,10 +36,11 @@ struct command_field {
 struct command_form {
     struct command_field *fields;
     int count;
-    bool object;     /* JSON or a dictionary */
-    bool bar;        /* of progress, by itself */
-    bool evaluation; /* its bars count no steps of the training */
-    bool global;     /* one of its fields is */
+    bool object;      /* JSON or a dictionary */
+    bool bar;         /* of progress, by itself */
+    bool evaluation;  /* its bars count no steps of the training */
+    const char *head; /* of an evaluation: how its names begin; NULL = it is none */
+    bool global;      /* one of its fields is */
 };
 
 struct command_draft { /* a form while it is made, with the line that it is made of; large */
@@ -50,6 +51,7 @@ struct command_draft { /* a form while it is made, with the line that it is made
         uint32_t start, end;
     } places[COMMAND_FORM_MAX]; /* of the numbers, in order */
     int number_count;
+    bool means;   /* of "2.3 (2.5)" the second is read; whoever makes it says so */
     bool full;    /* it has more fields than there is room for */
     bool lasting; /* another line with the same text between its numbers means the same */
     enum command_groups groups; /* in which its numbers are read */

@@ -4,360 +4,10 @@
  */
 #include "workload/command/line.h"
 
+#include "workload/command/character.h"
+
 #include <string.h>
 #include <strings.h>
-
-/* --- characters --- */
-
-enum {
-    SPACE = 1,
-    LETTER = 2, /* of ASCII */
-    WORD = 4,   /* that words begin with */
-    DIGIT = 64, /* inside a word, as JOINS */
-    JOINS = 8,
-    NUMERIC = 16, /* a number may begin with it */
-    SIGN = 32,
-    SPLITS = 128, /* a word into parts */
-    BEFORE_PATH = 256,
-    ENDS_PATH = 512,
-    AROUND_PATH = BEFORE_PATH | ENDS_PATH,
-};
-
-static const unsigned short classes[256] = {
-    ['\0'] = AROUND_PATH,
-    [' '] = SPACE | AROUND_PATH,
-    ['\t'] = SPACE | AROUND_PATH,
-    ['\n' ... '\r'] = SPACE,
-    ['\''] = AROUND_PATH,
-    ['"'] = AROUND_PATH,
-    ['`'] = AROUND_PATH,
-    ['('] = AROUND_PATH,
-    ['['] = AROUND_PATH,
-    [':'] = BEFORE_PATH,
-    ['='] = BEFORE_PATH,
-    [')'] = ENDS_PATH,
-    [']'] = ENDS_PATH,
-    [','] = ENDS_PATH,
-    [';'] = ENDS_PATH,
-    ['0' ... '9'] = DIGIT | NUMERIC,
-    ['A' ... 'H'] = LETTER | WORD,
-    ['I'] = LETTER | WORD | NUMERIC, /* Infinity */
-    ['J' ... 'M'] = LETTER | WORD,
-    ['N'] = LETTER | WORD | NUMERIC, /* NaN */
-    ['O' ... 'Z'] = LETTER | WORD,
-    ['a' ... 'h'] = LETTER | WORD,
-    ['i'] = LETTER | WORD | NUMERIC,
-    ['j' ... 'm'] = LETTER | WORD,
-    ['n'] = LETTER | WORD | NUMERIC,
-    ['o' ... 'z'] = LETTER | WORD,
-    ['_'] = WORD | SPLITS,
-    ['@'] = JOINS,
-    ['/'] = JOINS | SPLITS,
-    ['#'] = JOINS,
-    ['.'] = JOINS | NUMERIC | SPLITS,
-    ['-'] = JOINS | NUMERIC | SIGN | SPLITS,
-    ['+'] = NUMERIC | SIGN,
-    [0x80 ... 0xe1] = WORD,
-    [0xe2] = 0, /* begins the characters that bars and frames are drawn with */
-    [0xe3 ... 0xff] = WORD,
-};
-
-static bool is(char c, int class) {
-    return classes[(unsigned char)c] & class;
-}
-
-/* --- words --- */
-
-struct word {
-    const char *text;
-    unsigned char length;
-    uint32_t meaning;
-};
-
-#define W(text, meaning)                                                                           \
-    { text, sizeof(text) - 1, COMMAND_##meaning }
-#define WORDS (const struct word[])
-
-static const struct word *const words[26] = {
-    ['a' - 'a'] = WORDS{W("acc", KNOWN),
-                        W("accuracy", KNOWN),
-                        W("auc", KNOWN),
-                        W("acc1", KNOWN),
-                        W("acc5", KNOWN),
-                        W("acc@1", KNOWN),
-                        W("acc@5", KNOWN),
-                        W("at", PREPOSITION),
-                        W("after", PREPOSITION),
-                        W("and", PREPOSITION),
-                        W("as", PREPOSITION),
-                        W("are", IS),
-                        W("args", CONFIG),
-                        W("arguments", CONFIG),
-                        {NULL}},
-    ['b' - 'a'] =
-        WORDS{W("batch", STEP), W("best", BEST), W("bleu", KNOWN), W("bpb", KNOWN), {NULL}},
-    ['c' - 'a'] = WORDS{W("critical", LEVEL),
-                        W("cer", KNOWN),
-                        W("cuda", PROSE),
-                        W("coef", SETTING),
-                        W("config", CONFIG),
-                        W("cfg", CONFIG),
-                        W("configuration", CONFIG),
-                        {NULL}},
-    ['d' - 'a'] = WORDS{W("debug", LEVEL), W("dice", KNOWN), W("dev", EVALUATION), {NULL}},
-    ['e' - 'a'] = WORDS{W("epoch", EPOCH),
-                        W("epochs", EPOCH),
-                        W("error", LEVEL),
-                        W("eval", EVALUATION),
-                        W("evaluation", EVALUATION),
-                        W("evaluating", EVALUATION),
-                        W("evaluate", EVALUATION),
-                        W("em", MARKED),
-                        W("entropy", MARKED),
-                        W("elbo", KNOWN),
-                        W("episode", STEP),
-                        W("eta", PROSE),
-                        {NULL}},
-    ['f' - 'a'] = WORDS{W("f1", KNOWN),
-                        W("fid", KNOWN),
-                        W("fn", SETTING),
-                        W("factor", SETTING),
-                        W("function", SETTING),
-                        W("functions", SETTING),
-                        W("for", PREPOSITION),
-                        W("from", PREPOSITION),
-                        {NULL}},
-    ['g' - 'a'] = WORDS{W("global_step", GLOBAL_STEP),
-                        W("global_iter", GLOBAL_STEP),
-                        W("global", GLOBAL),
-                        W("gpu", PROSE),
-                        {NULL}},
-    ['h' - 'a'] = WORDS{W("hparams", CONFIG),
-                        W("hyperparameters", CONFIG),
-                        W("hellaswag", KNOWN),
-                        W("highest", BEST),
-                        {NULL}},
-    ['i' - 'a'] = WORDS{W("iter", STEP),
-                        W("iters", STEP),
-                        W("iteration", STEP),
-                        W("iterations", STEP),
-                        W("iou", KNOWN),
-                        W("in", PREPOSITION),
-                        W("is", IS),
-                        W("info", LEVEL),
-                        {NULL}},
-    ['k' - 'a'] = WORDS{W("kappa", MARKED), {NULL}},
-    ['l' - 'a'] = WORDS{W("loss", KNOWN),
-                        W("logloss", KNOWN),
-                        W("learn", MARKED),
-                        W("line", PROSE),
-                        W("loaded", RESTORED),
-                        W("lowest", BEST),
-                        {NULL}},
-    ['m' - 'a'] = WORDS{W("mfu", KNOWN),
-                        W("mae", KNOWN),
-                        W("mse", KNOWN),
-                        W("minimum", BEST),
-                        W("minibatch", STEP),
-                        W("maximum", BEST),
-                        W("miou", KNOWN),
-                        W("mlogloss", KNOWN),
-                        W("map50", KNOWN),
-                        W("map", MARKED),
-                        W("mcc", MARKED),
-                        W("metrics", FOLDER),
-                        W("mem", MEMORY),
-                        W("memory", MEMORY),
-                        {NULL}},
-    ['n' - 'a'] = WORDS{W("nll", KNOWN),
-                        W("node", PROSE),
-                        W("n_iter", STEP),
-                        W("num_updates", GLOBAL_STEP),
-                        W("num_timesteps", STEP),
-                        W("namespace", CONFIG),
-                        {NULL}},
-    ['o' - 'a'] = WORDS{W("of", OF),
-                        W("on", PREPOSITION),
-                        W("options", CONFIG),
-                        W("opt_step", STEP),
-                        W("optimizer_step", STEP),
-                        {NULL}},
-    ['p' - 'a'] = WORDS{W("ppl", KNOWN),
-                        W("perplexity", KNOWN),
-                        W("psnr", KNOWN),
-                        W("prec@1", KNOWN),
-                        W("prec@5", KNOWN),
-                        W("prec1", KNOWN),
-                        W("prec5", KNOWN),
-                        W("prec", MARKED),
-                        W("precision", MARKED),
-                        W("port", PROSE),
-                        W("pid", PROSE),
-                        {NULL}},
-    ['r' - 'a'] = WORDS{W("rmse", KNOWN),
-                        W("reward", KNOWN),
-                        W("rew", KNOWN),
-                        W("r2", KNOWN),
-                        W("recall", MARKED),
-                        W("rank", PROSE),
-                        W("remaining", PROSE),
-                        W("reached", PREPOSITION),
-                        W("restored", RESTORED),
-                        W("restoring", RESTORED),
-                        W("reloaded", RESTORED),
-                        W("reloading", RESTORED),
-                        W("resumed", RESTORED),
-                        W("resuming", RESTORED),
-                        {NULL}},
-    ['s' - 'a'] = WORDS{W("step", STEP),
-                        W("steps", STEP),
-                        W("ssim", KNOWN),
-                        W("so", PREPOSITION),
-                        W("scale", SETTING),
-                        W("scaler", SETTING),
-                        W("score", MARKED),
-                        W("sps", MARKED),
-                        W("settings", CONFIG),
-                        W("seed", PROSE),
-                        W("saved", PROSE),
-                        {NULL}},
-    ['t' - 'a'] = WORDS{W("train_step", STEP),
-                        W("train_iter", STEP),
-                        W("top1", KNOWN),
-                        W("top5", KNOWN),
-                        W("throughput", KNOWN),
-                        W("threshold", SETTING),
-                        W("total_timesteps", STEP),
-                        W("timesteps_total", STEP),
-                        W("test", EVALUATION),
-                        W("testing", EVALUATION),
-                        W("train", TRAINING),
-                        W("training", TRAINING),
-                        W("to", PREPOSITION),
-                        W("than", PREPOSITION),
-                        W("the", PREPOSITION),
-                        W("took", PREPOSITION),
-                        {NULL}},
-    ['u' - 'a'] = WORDS{W("use", SAYS), W("uses", SAYS), W("update", STEP), {NULL}},
-    ['v' - 'a'] = WORDS{W("val", EVALUATION),
-                        W("valid", EVALUATION),
-                        W("validation", EVALUATION),
-                        W("validating", EVALUATION),
-                        W("validate", EVALUATION),
-                        W("version", PROSE),
-                        W("v_num", PROSE),
-                        W("vram", MEMORY),
-                        {NULL}},
-    ['w' - 'a'] = WORDS{W("wer", KNOWN),
-                        W("with", PREPOSITION),
-                        W("was", IS),
-                        W("were", IS),
-                        W("weight", SETTING),
-                        W("weights", SETTING),
-                        W("warning", LEVEL),
-                        W("warn", LEVEL),
-                        {NULL}},
-};
-
-/* In either case; letters of `word` are small. */
-static bool is_same(const char *word, const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++)
-        if (word[i] != (is(text[i], LETTER) ? text[i] | 0x20 : text[i]))
-            return false;
-    return true;
-}
-
-static unsigned look_up(const char *text, size_t length) {
-    unsigned letter = (unsigned)(*text | 0x20) - 'a';
-    const struct word *word = letter < 26 ? words[letter] : NULL;
-    for (; word && word->text; word++)
-        if (word->length == length && is_same(word->text, text, length))
-            return word->meaning;
-    bool loss = length > 6 && is_same("loss", text + length - 4, 4); /* "CrossEntropyLoss" */
-    return loss && text[length - 5] != '_' ? COMMAND_KNOWN : 0;
-}
-
-/* "trainer.py:264": a line of a file, no value. */
-static bool is_source(const char *text, size_t length) {
-    static const char *const endings[] = {".py", ".c", ".cc", ".cpp", ".cu", ".rs", ".go", ".h"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && memcmp(text + length - ending, endings[i], ending) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* "saving", "computing"; not "training", "running loss". */
-static bool is_doing(const char *text, size_t length) {
-    static const char *const names[] = {"running", "remaining", "learning", "moving", "timing"};
-    if (length < 5 || !is_same("ing", text + length - 3, 3) || memchr(text, '_', length))
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == length && is_same(names[i], text, length))
-            return false;
-    return true;
-}
-
-static unsigned word_meaning(const char *text, size_t length, bool split) {
-    unsigned meaning = look_up(text, length), last;
-    if (!meaning && is_doing(text, length))
-        return COMMAND_SAYS;
-    if (split && is_source(text, length))
-        return COMMAND_PREPOSITION;
-    if (meaning == COMMAND_LEVEL && is(text[1], LETTER) && text[1] & 0x20)
-        meaning = 0; /* INFO, but "error" is a value's name */
-    last = meaning;
-    size_t part = 0, name = 0; /* where parts begin: behind '_', '/' or '.', and behind '_' */
-    for (size_t i = 0; split && i <= length; i++) {
-        if (i < length && !is(text[i], SPLITS))
-            continue;
-        if (i > part && i - part < length) {
-            unsigned of_part = look_up(text + part, i - part);
-            meaning |= of_part & (COMMAND_KNOWN | COMMAND_EVALUATION | COMMAND_TRAINING |
-                                  COMMAND_MARKED | COMMAND_MEMORY);
-            if (of_part & COMMAND_FOLDER && i < length && text[i] == '/')
-                meaning |= COMMAND_KNOWN;
-            if (of_part & COMMAND_SETTING) /* "loss_weight" */
-                meaning &= ~(unsigned)(COMMAND_KNOWN | COMMAND_MARKED);
-        }
-        part = i + 1;
-        if (i < length && text[i] == '_')
-            name = i + 1;
-    }
-    const char *slash = split ? memrchr(text, '/', length) : NULL;
-    unsigned counted = slash ? look_up(slash + 1, (size_t)(text + length - slash - 1)) : 0;
-    if (counted & COMMAND_GLOBAL) /* "trainer/global_step" */
-        return counted;
-    if (name > 0)
-        last = name < length ? look_up(text + name, length - name) : 0;
-    return meaning | (last & COMMAND_STEP ? COMMAND_STEP_LAST : 0) |
-           (last & COMMAND_EPOCH ? COMMAND_EPOCH_LAST : 0);
-}
-
-bool command_is_memory(const char *name, size_t length) {
-    return word_meaning(name, length, true) & COMMAND_MEMORY;
-}
-
-/* Of "_step" and "trainer/global_step", as trackers have them. */
-static unsigned key_meaning(const char *name) {
-    const char *slash = strrchr(name, '/');
-    unsigned meaning = slash ? look_up(slash + 1, strlen(slash + 1)) : 0;
-    name += *name == '_';
-    return meaning & COMMAND_GLOBAL ? meaning : look_up(name, strlen(name));
-}
-
-bool command_is_step(const char *name) {
-    return key_meaning(name) & COMMAND_STEP;
-}
-
-bool command_is_global(const char *name) {
-    return key_meaning(name) & COMMAND_GLOBAL;
-}
-
-bool command_is_epoch(const char *name) {
-    return (*name | 0x20) == 'e' && strcasecmp(name, "epoch") == 0; /* few begin so */
-}
 
 /* "it/s", "s/it", "tok/s", "images/sec" */
 static bool is_rate(const char *word, size_t length, const char *rest, size_t left) {
@@ -367,7 +17,7 @@ static bool is_rate(const char *word, size_t length, const char *rest, size_t le
     if (length == 1)
         return *word == 's' && rest[1] == 'i';
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (rest[1] == 's' && is_same(begins[i], word, 2))
+        if (rest[1] == 's' && command_is_same(begins[i], word, 2))
             return true;
     return false;
 }
@@ -387,8 +37,9 @@ bool command_line_is_candidate(const char *text, size_t length) {
         size_t end = i;
         while (end < length && i - start <= 3 && text[end] >= '0' && text[end] <= '5')
             end++;
-        if (look_up(text + start, end - start) & (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP |
-                                                  COMMAND_EPOCH | COMMAND_FOLDER | COMMAND_BEST) ||
+        if (command_meaning_look_up(text + start, end - start) &
+                (COMMAND_KNOWN | COMMAND_MARKED | COMMAND_STEP | COMMAND_EPOCH | COMMAND_FOLDER |
+                 COMMAND_BEST) ||
             is_rate(text + start, i - start, text + i, length - i))
             return true;
     }
@@ -414,8 +65,8 @@ const struct command_unit *command_line_per_second(const struct command_line *li
     for (int i = 0; i < 3; i++)
         second |=
             strlen(seconds[i]) == last && memcmp(seconds[i], line->text + time->start, last) == 0;
-    if (!second || per->end - per->start != 3 || !is_same("per", line->text + per->start, 3) ||
-        length + 3 > sizeof text)
+    if (!second || per->end - per->start != 3 ||
+        !command_is_same("per", line->text + per->start, 3) || length + 3 > sizeof text)
         return NULL;
     memcpy(text, line->text + what->start, length);
     memcpy(text + length, "/s", 3);
@@ -462,7 +113,7 @@ static size_t word_end(const char *text, size_t length, size_t place, bool *ret_
            (is(text[place], WORD | DIGIT | JOINS) ||
             (text[place] == '\'' && is_owner(text, length, place)));
          place++)
-        all |= classes[(unsigned char)text[place]];
+        all |= command_classes[(unsigned char)text[place]];
     *ret_split = all & SPLITS;
     while (text[place - 1] == '/' || text[place - 1] == '.' || text[place - 1] == '-')
         place--; /* "loss." ends a sentence */
@@ -508,7 +159,7 @@ static size_t counting_end(const char *text, size_t length) {
     while (word < length && is(text[word], LETTER))
         word++;
     at = word + (word < length && (text[word] == '_' || text[word] == '-'));
-    if (at == length || !(look_up(text, word) & (COMMAND_STEP | COMMAND_EPOCH)))
+    if (at == length || !(command_meaning_look_up(text, word) & (COMMAND_STEP | COMMAND_EPOCH)))
         return 0;
     for (; at < length; at++)
         if (!is(text[at], DIGIT))
@@ -554,7 +205,7 @@ static void add_token(struct command_line *line, size_t place) {
     } else if (is(text[place], WORD)) {
         token->kind = COMMAND_WORD;
         end = cut_word(line, place, word_end(text, line->length, place, &split));
-        token->meaning = word_meaning(text + place, end - place, split);
+        token->meaning = command_word_meaning(text + place, end - place, split);
     } else if (is(text[place], DIGIT)) { /* 127.0.0.1 */
         end = word_end(text, line->length, place, &split);
     } else {
@@ -580,7 +231,7 @@ static bool is_abbreviated(const struct command_line *line, size_t place) {
         return false;
     for (size_t i = 0; i < sizeof short_words / sizeof *short_words; i++)
         if (strlen(short_words[i]) == place - word->start &&
-            is_same(short_words[i], line->text + word->start, place - word->start))
+            command_is_same(short_words[i], line->text + word->start, place - word->start))
             return true;
     return false;
 }

@@ -38,6 +38,17 @@ enum { /* what a word means; LAST = its part after the last '_' does */
        COMMAND_OF = COMMAND_PREPOSITION | COMMAND_IS,
 };
 
+/* --- meaning.c --- */
+
+/* In either case; letters of `word` are small. */
+bool command_is_same(const char *word, const char *text, size_t length);
+/* What a word means by itself; 0 = nothing. */
+unsigned command_meaning_look_up(const char *text, size_t length);
+/* The same with its parts. `split`: it may have some. */
+unsigned command_word_meaning(const char *text, size_t length, bool split);
+
+/* --- line.c --- */
+
 struct command_unit {        /* of a kind all values are kept in one: 2.5s and 800ms are alike */
     const char *text, *unit; /* as it is printed, and kept; NULL = of no value: "1 day, 2:03:04" */
     double scale;            /* from the one to the other */
@@ -87,6 +98,16 @@ const struct command_unit *command_line_unit(const struct command_line *line, in
 /* "tokens per second": the unit of the three words that begin at `t`; or NULL. */
 const struct command_unit *command_line_per_second(const struct command_line *line, int t);
 
+/* --- announced.c --- */
+
+#define COMMAND_ANNOUNCED_BEST "best_"
+
+/* What names of the values behind the line begin with, up to a line that has none; of the best, of
+ * the next line alone. NULL = it says nothing of them. `valued`: it has values itself. */
+const char *command_line_announces(const char *line, size_t length, bool valued);
+/* "Averaged stats: loss: 2.3 (2.5)": means, of an evaluation where that came last (DETR, MAE). */
+bool command_line_is_average(const char *line, size_t length);
+
 /* --- subject.c --- */
 
 /* Whether what follows the word at `t` are settings: "Namespace(lr=0.1, …)", "config: {…}". */
@@ -99,6 +120,8 @@ bool command_line_is_logged(const struct command_line *line, int t);
 bool command_line_is_sentence(const struct command_line *line, int t);
 /* "32%|███": the share of a bar. */
 bool command_line_is_share(const struct command_line *line, int t);
+/* "Epochs: 50%|██ | 1/2 [00:02<00:02, 2.0s/it]": it counts epochs, around others of steps. */
+bool command_line_is_epoch_bar(const struct command_line *line);
 /* A bar of a training, by itself: others say what they are of, "Loading: 100%|███| 3/3 [00:01]". */
 bool command_line_is_lone_bar(const struct command_line *line);
 /* What all values of the line from the words at `t` on are of: "val_" of "Validation: loss 0.9", ""
@@ -109,6 +132,8 @@ bool command_line_is_both(const struct command_line *line, int t);
 /* The same of words with these meanings. */
 const char *command_line_head_of(const struct command_line *line, int first, unsigned meanings);
 
+/* "tot_loss" of "tot_loss[loss=2.1, lr=3]", where `t` is in the brackets; -1 = in none. */
+int command_line_group(const struct command_line *line, int t);
 /* What the values are of that `t` closes: "val_" of "loss=2.6 acc=0.2 (val)"; NULL = none. */
 const char *command_line_group_end(const struct command_line *line, int t);
 

@@ -276,7 +276,7 @@ static bool read_one(const struct command_reader *reader, struct command_reading
                         reader->printed && reading->table,
                         false};
     bool matched = false, cells = reading->cells;
-    if (reader->printed && (*text == '|' || cells) &&
+    if (reader->printed && (*text == '|' || *text == '-' || cells) &&
         command_cells_line(reading, text, length, found, state))
         return true;
     if (!line.object && !line.printed && !line.table && reader->pattern_count == 0)
@@ -308,30 +308,27 @@ static bool read_one(const struct command_reader *reader, struct command_reading
     return matched || (form && command_form_apply(form, numbers, reading, found, state)) || cells;
 }
 
-/* "Early stopping, best iteration is:": the line after it is about one of before. */
-static bool announces_best(const char *line, size_t length) {
-    while (length > 0 && isspace((unsigned char)line[length - 1]))
-        length--;
-    for (size_t i = 0; length > 5 && line[length - 1] == ':' && i + 4 < length; i++)
-        if (strncasecmp(line + i, "best", 4) == 0)
-            return true;
-    return false;
-}
-
-/* Its values are no last ones, and it counts nothing. */
-static bool read_announced(struct command_reading *reading, const char *text, size_t length,
-                           command_found *found, void *state) {
+/* A line whose values are named by one before; whether it is such. Of the best it counts nothing;
+ * others count nothing anyway. */
+static bool read_announced(struct command_reading *reading, const char *names, const char *text,
+                           size_t length, command_found *found, void *state) {
+    bool best = strcmp(names, COMMAND_ANNOUNCED_BEST) == 0;
     if (!reading->draft)
         reading->draft = lab_mem_alloc(1, sizeof *reading->draft);
     struct command_draft *draft = reading->draft;
     size_t label = command_rank_label(text, length, &reading->rank);
+    draft->means = command_line_is_average(text + label, length - label);
     command_printed_line(draft, text + label, length - label);
+    draft->means = false;
+    for (int i = 0; i < draft->form.count && !best; i++)
+        if (!(draft->fields[i].kind & COMMAND_IS_VALUE) || draft->form.evaluation)
+            return false;
     for (int i = 0; i < draft->form.count; i++) {
         struct command_field *field = &draft->fields[i];
         if (!(field->kind & COMMAND_IS_VALUE))
             field->kind = 0;
-        else
-            command_draft_rename(draft, field, "best_", "");
+        else if (best || !lab_metric_name_is_evaluation(field->name))
+            command_draft_rename(draft, field, names, "");
         field->kind |= field->kind ? COMMAND_IS_KNOWN : 0;
     }
     settle(reading);
@@ -424,16 +421,19 @@ bool command_reader_line(const struct command_reader *reader, struct command_rea
     }
     if (*line == '{' && read_message(reader, reading, line, length, found, state))
         return true;
-    if (reading->announced) {
-        reading->announced = false;
-        if (read_announced(reading, line, length, found, state))
-            return true;
+    const char *names = reading->announced                      ? reading->announced
+                        : command_line_is_average(line, length) ? reading->head
+                                                                : NULL;
+    reading->announced = NULL;
+    if (names && read_announced(reading, names, line, length, found, state)) {
+        reading->announced = strcmp(names, COMMAND_ANNOUNCED_BEST) == 0 ? NULL : names;
+        return true;
     }
     for (size_t next;; line += next, length -= next) {
         next = 0;
         any |= read_one(reader, reading, line, length, &next, found, state);
         if (next == 0) {
-            reading->announced = reader->printed && !any && announces_best(line, length);
+            reading->announced = reader->printed ? command_line_announces(line, length, any) : NULL;
             return any;
         }
         any |= read_one(reader, reading, line, next, NULL, found, state);

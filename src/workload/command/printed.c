@@ -43,12 +43,20 @@ static bool begins_with_per(const struct command_line *line, const struct comman
            (word->end - word->start == 3 || line->text[word->start + 3] == '_');
 }
 
+/* "total step: 50": all steps so far */
+static bool is_total(const struct command_line *line, const struct command_item *item) {
+    return item->words == 2 && item->marked && command_line_is_word(line, item->first, "total") &&
+           command_line_is_word(line, item->first + 1, "step");
+}
+
 /* "Total steps: 1000", "fps step: 900", "loss step: 2" */
 static bool is_setting(const struct command_line *line, const struct command_item *item) {
     static const char *const words[] = {"total", "num", "max", "warmup", "fps", "time", "sec"};
     const struct command_token *word = &line->tokens[item->first];
     if (command_line_meaning(line, item->first) & COMMAND_KNOWN)
         return true;
+    if (is_total(line, item))
+        return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == word->end - word->start &&
             strncasecmp(words[i], line->text + word->start, strlen(words[i])) == 0)
@@ -77,7 +85,9 @@ static bool is_duration(const struct command_line *line, const struct command_it
 /* "epochs: 3" by itself is a setting. */
 static unsigned named(const struct command_line *line, const struct command_item *item) {
     const struct command_token *word = &line->tokens[item->first + item->words - 1];
-    bool global = (command_line_meaning(line, item->first) | meaning(line, item)) & COMMAND_GLOBAL;
+    bool global =
+        (command_line_meaning(line, item->first) | meaning(line, item)) & COMMAND_GLOBAL ||
+        is_total(line, item);
     return global                                      ? COMMAND_IS_NAMED | COMMAND_IS_GLOBAL
            : (line->text[word->end - 1] | 0x20) == 's' ? 0
                                                        : COMMAND_IS_NAMED;
@@ -90,11 +100,31 @@ static bool is_bar(const struct command_item *item) {
                              (item->before == '\0' || item->before == '|' || item->before == '[')));
 }
 
-/* "[1/25][100/1583]": the first is an epoch. */
+/* "[1/25][100/1583]", "Train: [1/300][10/1251]": the first is an epoch. */
 static bool is_double_bar(const struct command_line *line, const struct command_item *item) {
-    return item->token == 1 && item->of == 3 && command_line_mark(line, 0) == '[' &&
-           command_line_mark(line, 4) == ']' && command_line_mark(line, 5) == '[' &&
-           command_line_is(line, 6, COMMAND_NUMBER) && command_line_mark(line, 7) == '/';
+    int t = item->token;
+    return item->of == t + 2 && command_line_mark(line, t - 1) == '[' &&
+           command_line_mark(line, t + 3) == ']' && command_line_mark(line, t + 4) == '[' &&
+           command_line_is(line, t + 5, COMMAND_NUMBER) && command_line_mark(line, t + 6) == '/';
+}
+
+/* "2|100|Loss: 1.2": an epoch and a step of all epochs, before a bar of its own. */
+static bool is_numbered(const struct command_line *line) {
+    return command_line_is(line, 0, COMMAND_NUMBER) && command_line_mark(line, 1) == '|' &&
+           command_line_is(line, 2, COMMAND_NUMBER) && command_line_mark(line, 3) == '|' &&
+           command_line_is(line, 4, COMMAND_WORD) && line->tokens[2].attached &&
+           line->tokens[4].attached;
+}
+
+/* "Epoch: 0, Step: 1, Rank: 1, loss = 3.3", "loss 2.5 rank 1" */
+static bool is_of_rank(const struct command_line *line, const struct command_item *item) {
+    int next = item->next;
+    const unsigned begins = COMMAND_KNOWN | COMMAND_STEP | COMMAND_EPOCH;
+    return item->words == 1 && !item->name && item->of < 0 && !*item->unit &&
+           (command_line_is_word(line, item->first, "rank") ||
+            command_line_is_word(line, item->first, "Rank")) &&
+           (item->marked || !command_line_is(line, next, COMMAND_WORD) ||
+            command_line_meaning(line, next) & begins);
 }
 
 /* "200:  learn: 0.6": a step that begins the line. */
@@ -169,6 +199,12 @@ static unsigned judge(const struct command_line *line, struct command_item *item
                     !command_line_is_key(line, item->next) && !is_of_stopping(line, item);
     if (command_line_is_logged(line, item->token))
         return 0;
+    if (is_of_rank(line, item))
+        return COMMAND_IS_RANK;
+    if (item->token <= 2 && is_numbered(line))
+        return item->token == 0
+                   ? COMMAND_IS_EPOCH
+                   : COMMAND_IS_STEP | COMMAND_IS_WHOLE | COMMAND_IS_NAMED | COMMAND_IS_GLOBAL;
     bool epochs = !item->headed && counts(line, item, COMMAND_EPOCH, COMMAND_EPOCH_LAST),
          steps = !item->headed && !epochs && counts(line, item, COMMAND_STEP, COMMAND_STEP_LAST);
     if ((epochs || steps) && is_duration(line, item)) {
@@ -186,6 +222,8 @@ static unsigned judge(const struct command_line *line, struct command_item *item
         return COMMAND_IS_EPOCH;
     if (item->percents || item->ends)
         return COMMAND_IS_PART | (item->percents ? 0 : COMMAND_IS_ENDING);
+    if (command_line_is_epoch_bar(line) && !item->marked)
+        return is_bar(item) ? COMMAND_IS_EPOCH : 0; /* its rate is of epochs */
     if (is_bar(item) || (item->token == 3 && command_line_is_pair(line, 1)))
         return COMMAND_IS_STEP;
     if (item->words == 0 && (command_line_is_alone(line, item->token) || is_leading(line, item)))
@@ -290,6 +328,28 @@ static bool names_both(const struct command_line *line, const struct command_ite
     return false;
 }
 
+static bool has_field(const struct command_draft *draft, const char *name) {
+    for (int i = 0; i < draft->form.count; i++)
+        if (draft->fields[i].kind & COMMAND_IS_VALUE && lab_str_equal(draft->fields[i].name, name))
+            return true;
+    return false;
+}
+
+/* "loss[loss=1.2, …], tot_loss[loss=2.1, lr=3]": of names that the line has already: "tot_loss",
+ * "tot_loss_lr". */
+static void name_by_group(const struct command_line *line, const struct command_item *item,
+                          char name[NAME_BYTES]) {
+    char inner[NAME_BYTES];
+    int group = command_line_group(line, item->first);
+    if (group < 0)
+        return;
+    snprintf(inner, sizeof inner, "%s", name);
+    size_t length = add_word(line, group, 0, name, 0), own = strlen(inner);
+    if (length < own || memcmp(name + length - own, inner, own) != 0)
+        length += (size_t)snprintf(name + length, NAME_BYTES - length, "_%s", inner);
+    name[length < NAME_BYTES ? length : NAME_BYTES - 1] = '\0';
+}
+
 /* 1 = it is a field now, 0 = it has no name, -1 = there is no room. */
 static int add_item(struct command_draft *draft, const struct command_line *line,
                     const struct command_item *item, struct command_field *field,
@@ -301,6 +361,8 @@ static int add_item(struct command_draft *draft, const struct command_line *line
     field->name = value ? join_name(line, item, naming, both, name) : "";
     if (value && !*field->name)
         return 0;
+    if (value && item->words > 0 && has_field(draft, name))
+        name_by_group(line, item, name);
     if (both) {
         field->kind &= ~(unsigned)COMMAND_IS_SHARE;
         field->of = -1;
@@ -316,10 +378,15 @@ static int add_item(struct command_draft *draft, const struct command_line *line
 
 /* --- a line --- */
 
+static void note_evaluation(struct command_form *form, const char *head) {
+    form->evaluation |= *head != '\0';
+    form->head = *head ? head : form->head;
+}
+
 /* "eval epoch: 1, loss: 0.5", "eval metrics after step: 50"; batches of an evaluation are no steps
  * of the training: "[Eval batch=10/10]". */
 static void take_head(const struct command_line *line, const struct command_item *item,
-                      const char **head, unsigned *kind) {
+                      struct command_form *form, const char **head, unsigned *kind) {
     int first = item->first;
     unsigned all = 0;
     while (command_line_is(line, first - 1, COMMAND_WORD))
@@ -328,6 +395,8 @@ static void take_head(const struct command_line *line, const struct command_item
         all |= command_line_meaning(line, t) & (COMMAND_EVALUATION | COMMAND_TRAINING);
     if (all)
         *head = command_line_head_of(line, first, all);
+    if (all)
+        note_evaluation(form, *head);
     if (all & COMMAND_EVALUATION && item->of >= 0 && *kind & COMMAND_IS_STEP)
         *kind = 0;
 }
@@ -377,6 +446,7 @@ static void finish(struct command_draft *draft, const struct command_line *line)
     struct command_form *form = &draft->form;
     unsigned all = 0;
     bool rate = false, bar = false, samples = false;
+    int rank = -1;
     for (int t = 0; t < line->count && !bar; t++)
         bar = command_line_is_share(line, t);
     for (int i = 0; i < form->count; i++)
@@ -385,10 +455,14 @@ static void finish(struct command_draft *draft, const struct command_line *line)
         if (samples && form->fields[i].kind == COMMAND_IS_STEP && form->fields[i].of >= 0)
             form->fields[i].kind = COMMAND_IS_PART; /* "50/1000 [00:01<00:19, 980img/s]" */
         all |= form->fields[i].kind;
+        rank = form->fields[i].kind & COMMAND_IS_RANK ? i : rank;
         rate |= lab_str_equal(form->fields[i].name, "iterations_per_s") ||
                 lab_str_equal(form->fields[i].name, "iteration_time");
     }
-    if (all & (COMMAND_IS_KNOWN | COMMAND_IS_NAMED))
+    if (rank >= 0 && !(all & COMMAND_IS_VALUE))
+        form->fields[rank].kind = 0; /* lines without it have the values: OLMo's */
+    if (all & (COMMAND_IS_KNOWN | COMMAND_IS_NAMED) ||
+        (all & COMMAND_IS_EPOCH && command_line_is_epoch_bar(line)))
         return;
     form->bar = rate && all & COMMAND_IS_STEP && command_line_is_lone_bar(line);
     form->count = form->bar ? form->count : 0;
@@ -413,7 +487,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             break;
         if (command_line_is(&line, t, COMMAND_WORD) && (other = command_line_head(&line, t))) {
             head = other;
-            draft->form.evaluation |= *head != '\0';
+            note_evaluation(&draft->form, head);
         }
         command_line_recall(&line, t, &recall);
         if (command_line_mark(&line, t) == '|')
@@ -433,11 +507,12 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         unsigned kind = judge(&line, &item);
         if (kind == COMMAND_IS_VALUE && is_repeated(&line, &item, &recall))
             kind = 0;
+        batches |= draft->means;
         batches |= draft->form.evaluation && item.of >= 0 &&
                    command_line_mark(&line, item.token - 1) == '[';
         int mean = batches && item.of < 0 ? command_line_mean(&line, item.next) : -1;
         if (kind & COMMAND_IS_NAMED)
-            take_head(&line, &item, &head, &kind);
+            take_head(&line, &item, &draft->form, &head, &kind);
         if (command_line_recalls(&line, item.next, kind & COMMAND_IS_NAMED, &recall))
             kind |= COMMAND_IS_RECALLED;
         recall.valued |= (kind & COMMAND_IS_VALUE) != 0;

@@ -4,7 +4,8 @@
  *
  *   [rank1]: …   [default0]:…          torchrun (--tee, --redirects), PyTorch's own messages
  *   [Rank 0] …   [rank: 1] …           accelerate, Lightning; DeepSpeed, behind other brackets
- *   rank 1 | …   Rank 0: …             programs
+ *   rank 1 | …   Rank 0: …   Rank-0: … programs
+ *   (1/4) …                            icefall, behind a log's date and level
  *   worker 1: …  GPU 0 | …             those, where the line counts steps behind it
  *   [1,0]<stdout>:…                    mpirun --tag-output; 5.0: [prterun-host-123@1,0]<stdout>:
  *   0: …                               srun --label
@@ -100,11 +101,25 @@ static bool take_bracket(struct cursor *cursor, int *ret_rank) {
     return true;
 }
 
+/* "Rank-0: policy_step=128"; not "Rank-1: 95.1%", which is how good a search is. */
+static bool take_dashed(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    if (!take_text(&next, "rank-") || !take_rank(&next, ret_rank) || !take(&next, ":"))
+        return false;
+    skip_blanks(&next);
+    if (!isalpha((unsigned char)here(&next)))
+        return false;
+    *cursor = next;
+    return true;
+}
+
 /* "rank 1 | ", "Rank 0: " */
 static bool take_bare(struct cursor *cursor, int *ret_rank) {
     struct cursor next = *cursor;
     if (!take_text(&next, "rank"))
         return false;
+    if (take_dashed(cursor, ret_rank))
+        return true;
     next = *cursor;
     if (!take_named(&next, ret_rank) || command_is_word(here(&next)) || here(&next) == '.')
         return false;
@@ -141,6 +156,18 @@ static bool can_do_without(struct cursor rest) {
             return true;
     }
     return false;
+}
+
+/* icefall's "(1/4) Epoch 1, batch 50": a rank, and how many there are. */
+static bool take_share(struct cursor *cursor, int *ret_rank) {
+    struct cursor next = *cursor;
+    int count;
+    if (!take(&next, "(") || !take_rank(&next, ret_rank) || !take(&next, "/") ||
+        !take_rank(&next, &count) || !take(&next, ")") || *ret_rank >= count ||
+        !can_do_without(next))
+        return false;
+    *cursor = next;
+    return true;
 }
 
 /* "worker 1: step 5", "GPU 0 | step 5" */
@@ -342,7 +369,7 @@ static const char *find_end(struct cursor cursor, int *rank) {
             return host.at;
     }
     while (skip_logging(&cursor))
-        if (take_bracket(&cursor, rank))
+        if (take_bracket(&cursor, rank) || take_share(&cursor, rank))
             return cursor.at;
     *rank = -1;
     return head;

@@ -62,11 +62,23 @@ const char *command_line_head(const struct command_line *line, int t) {
     bool number =
         command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
     bool none = command_line_is_none(line, end + 1); /* "val: n/a | iter time: 551 ms" */
+    bool first = t == 0 || (t == 1 && command_line_mark(line, 0) == '-') ||
+                 command_line_mark(line, t - 2) == ']'; /* "[INFO] - val, rank: 0, loss: 2.9" */
     bool closed = (mark == ':' && !number && !none) || mark == ']' || mark == ')' || mark == '|' ||
+                  (mark == ',' && end == t + 1 && first && !number) ||
                   (mark == '-' && !line->tokens[end].attached);
     return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING)
                ? command_line_head_of(line, t, all)
                : NULL;
+}
+
+int command_line_group(const struct command_line *line, int t) {
+    while (t > 0 && command_line_mark(line, t) != '[' && command_line_mark(line, t) != ']')
+        t--;
+    return command_line_mark(line, t) == '[' && line->tokens[t].attached &&
+                   command_line_is(line, t - 1, COMMAND_WORD)
+               ? t - 1
+               : -1;
 }
 
 /* "loss=2.5 acc=0.3 (train), loss=2.6 acc=0.2 (val)": what the values before `t` are of; NULL = it
@@ -95,6 +107,16 @@ bool command_line_is_reached(const struct command_line *line, int t) {
            command_line_is(line, t - 2, COMMAND_WORD) && command_line_mark(line, t - 3) == '\'';
 }
 
+/* "metric, acc: 0.9": a word for all that follows. */
+static bool is_heading_all(const struct command_line *line, int t) {
+    static const char *const words[] = {"metric", "metrics", "result", "results"};
+    char mark = command_line_mark(line, t + 1);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (command_line_is_word(line, t, words[i]))
+            return (mark == ',' || mark == ':') && command_line_is(line, t + 2, COMMAND_WORD);
+    return false;
+}
+
 void command_line_recall(const struct command_line *line, int t, struct command_recall *recall) {
     unsigned word = command_line_is(line, t, COMMAND_WORD)
                         ? command_line_meaning(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
@@ -110,9 +132,9 @@ void command_line_recall(const struct command_line *line, int t, struct command_
         return;
     if (word & COMMAND_BEST && lab_str_equal(recall->names, "saved_"))
         recall->names = "best_";
-    /* "New best! loss 2.1", "Reloading best weights (val loss 2.6)" */
-    if (word & COMMAND_BEST &&
-        (command_line_mark(line, t + 1) == '!' || recall->word & COMMAND_RESTORED))
+    /* "New best! loss 2.1", "best metric, acc: 0.9", "Reloading best weights (val loss 2.6)" */
+    if (word & COMMAND_BEST && (command_line_mark(line, t + 1) == '!' ||
+                                is_heading_all(line, t + 1) || recall->word & COMMAND_RESTORED))
         recall->names = "best_";
     recall->word = recall->word & COMMAND_BEST ? recall->word : word;
     recall->numbered = false;
@@ -145,12 +167,28 @@ static bool is_of_list(const struct command_line *line, int border) {
            command_line_is(line, border - 1, COMMAND_WORD);
 }
 
+/* Whether cells from the border at `t` on are numbers, or names and numbers in turn. */
+static bool are_values(const struct command_line *line, int t) {
+    while (t + 1 < line->count) {
+        int name = t + 1, number = name;
+        while (command_line_is(line, number, COMMAND_WORD))
+            number++;
+        number += number > name;
+        if ((number > name && !is_border(line, number - 1)) ||
+            !command_line_is(line, number, COMMAND_NUMBER) || !is_border(line, number + 1))
+            return false;
+        t = number + 1;
+    }
+    return true;
+}
+
 bool command_line_is_cell(const struct command_line *line, int t) {
     int first = t - 1;
     while (command_line_is(line, first, COMMAND_WORD))
         first--;
-    return is_border(line, t) && !is_of_list(line, first) && first < t - 1 &&
-           is_border(line, first) && is_border(line, t + 2);
+    bool named = first > 0 && is_border(line, 0) && command_line_is(line, first - 1, COMMAND_WORD);
+    return is_border(line, t) && !is_of_list(line, first) && first < t - 1 && !named &&
+           is_border(line, first) && is_border(line, t + 2) && are_values(line, t + 2);
 }
 
 /* --- brackets --- */
@@ -199,6 +237,15 @@ const struct command_unit *command_line_heading(const struct command_line *line,
 }
 
 /* --- bars --- */
+
+bool command_line_is_epoch_bar(const struct command_line *line) {
+    int t = 0;
+    while (command_line_is(line, t, COMMAND_WORD))
+        t++;
+    int share = t + (command_line_mark(line, t) == ':');
+    return t > 0 && command_line_is_share(line, share) &&
+           command_line_meaning(line, t - 1) & COMMAND_EPOCH;
+}
 
 bool command_line_is_lone_bar(const struct command_line *line) {
     int t = 0;
@@ -279,7 +326,17 @@ bool command_line_is_place(const struct command_line *line, int t) {
            is_of_function(line, t) || ends_prefix(line, t);
 }
 
+/* "metrics:88 - INFO - step 20", "loss:45 INFO" */
+static bool is_before_level(const struct command_line *line, int t) {
+    char mark = command_line_mark(line, t + 1);
+    int level = t + 1 + (mark == '-' || mark == '|');
+    return command_line_is(line, level, COMMAND_WORD) && !line->tokens[level].attached &&
+           command_line_meaning(line, level) == COMMAND_LEVEL;
+}
+
 bool command_line_is_logged(const struct command_line *line, int t) {
+    if (is_joined(line, t) && (ends_prefix(line, t) || is_before_level(line, t)))
+        return true;
     if (!is_of_function(line, t))
         return false;
     const struct command_token *module = &line->tokens[t - 4];

@@ -1,0 +1,164 @@
+/* Lines that need others, or all of their own words, to be read right: ranks and epochs in them,
+ * bars of epochs, tables with a rule, and what a line before says. */
+#include "command_fixture.h"
+
+/* Given a rank among a line's values, then they are of that rank, which has its own steps. */
+LAB_TEST(a_line_may_name_its_rank) {
+    static const char *const cases[][2] = {
+        {"Epoch: 0, Step: 1, Rank: 0, loss = 3.1", "r0:loss=3.1@1"},
+        {"Epoch: 0, Step: 1, Rank: 1, loss = 3.3", "r1:loss=3.3@1"},
+        {"Epoch: 0, Step: 2, Rank: 1, loss = 3.2", "r1:loss=3.2@2"},
+        {NULL},
+        {"step 5 loss 2.5 rank 1", "r1:loss=2.5@5"},
+        {"step 5 lora rank: 16 loss 2.5", "loss=2.5@5"},
+        {"Rank-1: 95.1%", ""},
+        {NULL},
+        {"Rank-1: policy_step=128, reward_env_0=22.0", "r1:reward_env_0=22@128"},
+        {NULL},
+        /* icefall: each batch and the mean so far; "(1/4)" is a rank of four */
+        {"2024-01-01 10:00:10,123 INFO [train.py:1050] (1/4) Epoch 1, batch 50, loss[loss=1.31, "
+         "simple_loss=1.16, over 5893.00 frames. ], tot_loss[loss=2.27, simple_loss=2.07, over "
+         "267000.00 frames. ], lr: 2.48e-02",
+         "r1:loss=1.31@50 r1:simple_loss=1.16@50 r1:tot_loss=2.27@50 r1:tot_loss_simple_loss=2.07@"
+         "50 r1:lr=0.0248@50"},
+        {NULL},
+        /* FunASR: its total step counts; "val," is what the line is of */
+        {"[2024-01-01 10:00:00,123][root][INFO] - train, rank: 1, epoch: 0/50, total step: 50, "
+         "(acc_avg: 0.312), [('loss', 3.301)]",
+         "r1:acc_avg=0.312@50 r1:loss=3.301@50"},
+        {"[2024-01-01 10:00:10,123][root][INFO] - val, rank: 1, epoch: 0/50, total step: 50, "
+         "(acc_avg: 0.412), [('loss', 2.901)]",
+         "r1:val_acc_avg=0.412@50 r1:val_loss=2.901@50"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given two bars, or numbers before one, then steps go on from epoch to epoch. */
+LAB_TEST(bars_of_epochs_count_no_steps) {
+    static const char *const cases[][2] = {
+        /* Swin Transformer */
+        {"Train: [0/300][10/1251]\teta 1:10:00 lr 0.000001\tloss 6.85 (6.95)",
+         "lr=1e-06@10 loss=6.85@10"},
+        {"Train: [1/300][0/1251]\teta 1:10:00 lr 0.000001\tloss 5.95 (5.95)",
+         "lr=1e-06@1251 loss=5.95@1251"},
+        {NULL},
+        /* torchtune: an epoch, a step of all epochs, and a bar of its own */
+        {"1|8|Loss: 1.6:  80%|████      | 8/8 [00:08<00:10,  1.20s/it]",
+         "loss=1.6@8 iterations_per_s=0.8333333333iterations/s@8"},
+        {"2|9|Loss: 1.3:  10%|█         | 1/8 [00:01<00:10,  1.20s/it]",
+         "loss=1.3@9 iterations_per_s=0.8333333333iterations/s@9"},
+        {NULL},
+        {"Epochs:   0%|          | 0/2 [00:00<?, ?it/s]", ""},
+        {"Batches: 100%|█| 10/10 [00:02<00:00, 5.0it/s, loss=1.9]",
+         "iterations_per_s=5iterations/s@10 loss=1.9@10"},
+        {"Epochs:  50%|█         | 1/2 [00:02<00:02, 2.0s/it, val_loss=1.8]", "val_loss=1.8@10"},
+        {"Batches:  50%|█| 5/10 [00:01<00:01, 5.0it/s, loss=1.6]",
+         "iterations_per_s=5iterations/s@15 loss=1.6@15"},
+        {"Epochs: 100%|██████████| 2/2 [00:04<00:00, 2.0s/it]", ""},
+        {END, "epoch=2@15"},
+        {NULL},
+        /* OpenCLIP: samples of an evaluation are no steps */
+        {"Train Epoch: 1 [32000/64000 (50%)]\tLoss: 1.3", "loss=1.3@e0.5 epoch=0.5@e0.5"},
+        {"Eval Epoch: 1 [5000/10000]\tLoss: 0.9", "eval_loss=0.9@e0.5 epoch=0.5@e0.5"},
+        {"Train Epoch: 2 [32000/64000 (50%)]\tLoss: 0.7", "loss=0.7@e1.5 epoch=1.5@e1.5"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given epochs that are counted in two ways, or as fractions, then no more are done than there are. */
+LAB_TEST(no_more_epochs_are_done_than_there_are) {
+    static const char *const cases[][2] = {
+        {"Beginning of Epoch 1/2, Total Micro Batches 3", "total_micro_batches=3@e1 epoch=1@e1"},
+        {"Epoch: 0, Step: 2, loss = 3.3", "loss=3.3@2"},
+        {"Beginning of Epoch 2/2", ""},
+        {"Epoch: 1, Step: 2, loss = 2.2", "loss=2.2@4"},
+        {"Saved at the end of Epoch 2/2", ""},
+        {END, "epoch=2@4"},
+        {NULL},
+        {"Epoch 0/1 step 10 loss 2", "loss=2@10"},
+        {"Epoch 1/1 step 10 loss 1", "loss=1@20"},
+        {END, "epoch=2@20"},
+        {NULL},
+        {"loss: 2.3, global_step: 10, epoch: 0.01", "loss=2.3@10 epoch=0.01@10"},
+        {"eval_loss: 2.1, epoch: 0.01", "eval_loss=2.1@10 epoch=0.01@10"},
+        {END, ""},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given values without a word for what they are of, then a line before says it. */
+LAB_TEST(a_line_says_what_those_behind_it_are_of) {
+    static const char *const cases[][2] = {
+        {"Epoch: 0, Step: 9, loss = 2.2", "loss=2.2@9"},
+        {"***** Evaluating perplexity, Epoch 1/2 *****", ""},
+        {"ppl: 5.123, loss: 1.612", "eval_ppl=5.123@9 eval_loss=1.612@9"},
+        {"saving the final model ...", ""},
+        {"loss: 2.1", "loss=2.1@9"},
+        {"===== Training =====", ""},
+        {"loss: 2.05", "loss=2.05@9"},
+        {NULL},
+        {"Epoch 2 - Evaluation time (seconds): 1.12 - test metrics:",
+         "evaluation_time=1120ms@e2 epoch=2@e2"},
+        {"\tAccuracy: 0.6023", "test_accuracy=0.6023@e2 epoch=2@e2"},
+        {"\tLoss: 1.2456", "test_loss=1.2456@e2 epoch=2@e2"},
+        {"Epoch 3 loss 1.3", "loss=1.3@e3 epoch=3@e3"},
+        {NULL},
+        {"step 5 loss 2.1", "loss=2.1@5"},
+        {"        \"validation\": {", ""},
+        {"            \"loss\": 5.756,", "val_loss=5.756@5"},
+        {"            \"top1\": 0.81", "val_top1=0.81@5"},
+        {"        }", ""},
+        {NULL},
+        /* DETR's, MAE's and others' MetricLogger */
+        {"Epoch: [0]  [  10/100]  lr: 0.0001  loss: 40.12 (42.12)", "lr=0.0001@10 loss=40.12@10"},
+        {"Averaged stats: lr: 0.0001  loss: 38.12 (41.12)", "loss=38.12@10"},
+        {"Test:  [   0/2500]  eta: 0:40:00  loss: 30.12 (30.12)", "test_loss=30.12@10"},
+        {"Averaged stats: class_error: 81.12  loss: 29.12 (31.12)",
+         "test_class_error=81.12@10 test_loss=31.12@10"},
+        {NULL},
+        {"epoch: [2/500], global_step: 100, loss: 13.4", "loss=13.4@100"},
+        {"cur metric, acc: 0.4123, fps: 1234.5", "acc=0.4123@100"},
+        {"best metric, acc: 0.5123, fps: 1222.5, best_epoch: 1", "best_acc=0.5123@100"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given a table whose columns are not names and their values, or a logger's own line number, then
+ * no number of it is a value. */
+LAB_TEST(other_numbers_are_no_values) {
+    static const char *const cases[][2] = {
+        {"|hellaswag|      1|none  |     0|acc     |↑  |0.2853|±  |0.0045|", ""},
+        {"| Train | Accuracy | 84.123   | 1        | 98.512   | 10       |", ""},
+        {"[NeMo I 2024-05-01 10:00:10 wer:320] reference:the cat sat", ""},
+        {"2024-01-01 10:00:00,123 loss:45 INFO starting", ""},
+        {"2024-01-01 10:00:00,123 - metrics:88 - INFO - step 20 loss 2.21", "loss=2.21@20"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given a table that a line of dashes begins, then its rows have the step or epoch that one of them
+ * is, wherever that stands. */
+LAB_TEST(rows_of_a_ruled_table_wait_for_its_end) {
+    static const char *const cases[][2] = {
+        {"-------------------------", ""},
+        {"| grad_norm  | 1.23     |", ""},
+        {"| loss       | 0.998    |", ""},
+        {"| step       | 10       |", ""},
+        {"-------------------------", "grad_norm=1.23@10 loss=0.998@10"},
+        {NULL},
+        {"---------------------------------------", ""},
+        {"|             Epoch |               1 |", ""},
+        {"|      AverageEpRet |            41.1 |", ""},
+        {"---------------------------------------", "AverageEpRet=41.1@e1"},
+        {NULL},
+        {"-----------------", ""},
+        {"| params | 25   |", ""},
+        {"-----------------", ""},
+        {NULL},
+        /* an evaluation's own steps: Stable-Baselines3 */
+        {"Eval num_timesteps=5000, episode_reward=187.20 +/- 41.10", "episode_reward=187.2@5000"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
