@@ -262,8 +262,8 @@ static void look_before(const struct command_line *line, int number, struct comm
 /* A bar that says 2.0it/s while it is fast and 1.6s/it while it is slow has one metric. */
 static void name_by_unit(const struct command_unit *unit, struct command_item *item) {
     item->name = unit->name;
-    item->inverse = lab_str_equal(unit->text, "s/it");
-    item->unit = item->inverse ? "iterations/s" : item->unit;
+    item->inverse = unit->rate != NULL;
+    item->unit = item->inverse ? unit->rate : item->unit;
 }
 
 /* "tok/s: 1000" and "tokens per second: 1000" are named as "1000 tok/s" is. */

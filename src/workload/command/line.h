@@ -53,6 +53,7 @@ struct command_unit {        /* of a kind all values are kept in one: 2.5s and 8
     const char *text, *unit; /* as it is printed, and kept; NULL = of no value: "1 day, 2:03:04" */
     double scale;            /* from the one to the other */
     const char *name;        /* of a value that has no other; NULL = it needs one */
+    const char *rate;        /* of 1000 / the value, where it has that name; NULL = it is none */
 };
 
 struct command_token { /* small: a line has many */

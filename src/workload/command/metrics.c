@@ -176,13 +176,17 @@ static bool may_be_object(const char *line, size_t length) {
                           (line[length - 1] == ')' && memmem(line, length, "OrderedDict(", 12)));
 }
 
-/* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; MLPerf's and
- * NVIDIA's loggers; its bytes. */
+/* "20%|██   | 10/50 [00:10<00:40]{'loss': 0.12}": a bar that no newline ended; what loggers put
+ * before it; its bytes. */
 static size_t bar_before_object(const char *line, size_t length) {
     static const char *const loggers[] = {":::MLLOG ", "DLLL "};
+    static const char stats[] = "json_stats: "; /* PySlowFast's, behind a date */
     for (size_t i = 0; i < sizeof loggers / sizeof *loggers; i++)
         if (length > strlen(loggers[i]) && memcmp(line, loggers[i], strlen(loggers[i])) == 0)
             return strlen(loggers[i]);
+    const char *at = *line == '{' ? NULL : memmem(line, length, stats, sizeof stats - 1);
+    if (at)
+        return (size_t)(at - line) + sizeof stats - 1;
     const char *bracket = *line == '{' ? NULL : memmem(line, length, "]{", 2);
     return bracket ? (size_t)(bracket + 1 - line) : 0;
 }

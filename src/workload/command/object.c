@@ -7,6 +7,7 @@
  */
 #include "model/metric_name.h"
 #include "workload/command/form.h"
+#include "workload/command/line.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static bool take_text(struct object *object, char *key, size_t room) {
 }
 
 static bool take_value(struct object *object, size_t name_length, int depth, bool named);
-static bool take_number(struct object *object, bool named);
+static bool take_number(struct object *object, bool named, const char *unit);
 
 /* "[0.5]" of "tensor([0.5])": the only element of a list. */
 static bool take_single(struct object *object, bool named) {
@@ -86,7 +87,7 @@ static bool take_single(struct object *object, bool named) {
     if (end == start || end >= object->length || object->line[end] != ']')
         return false;
     object->place = start;
-    take_number(object, named);
+    take_number(object, named, "");
     object->place = end + 1;
     return true;
 }
@@ -185,7 +186,7 @@ static unsigned kind_of(const char *name) {
 }
 
 /* False: no number is there. */
-static bool take_number(struct object *object, bool named) {
+static bool take_number(struct object *object, bool named, const char *unit) {
     double value;
     size_t end =
         command_number(object->line, object->length, object->place, COMMAND_UNGROUPED, &value);
@@ -195,7 +196,7 @@ static bool take_number(struct object *object, bool named) {
     unsigned kind = named && number >= 0 ? kind_of(object->name) : 0;
     if (kind)
         command_draft_add(object->draft,
-                          &(struct command_field){object->name, "", 1, number, -1, kind});
+                          &(struct command_field){object->name, unit, 1, number, -1, kind});
     object->place = end;
     return true;
 }
@@ -223,11 +224,15 @@ static const char *part_of(const char *key, const char *text, size_t length) {
         {"dev", "val_"},         {"eval", "eval_"}, {"evaluate", "eval_"},
         {"evaluation", "eval_"}, {"test", "test_"}, {"testing", "test_"}};
     bool known = false;
+    key += *key == '_';
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         known |= strcasecmp(key, keys[i]) == 0;
-    for (size_t i = 0; known && i < sizeof parts / sizeof *parts; i++)
-        if (strlen(parts[i][0]) == length && strncasecmp(text, parts[i][0], length) == 0)
+    for (size_t i = 0; known && i < sizeof parts / sizeof *parts; i++) {
+        size_t part = strlen(parts[i][0]);
+        if (length >= part && strncasecmp(text, parts[i][0], part) == 0 &&
+            (length == part || text[part] == '_')) /* "val_iter" */
             return parts[i][1];
+    }
     return NULL;
 }
 
@@ -238,6 +243,24 @@ static bool names_metric(const char *key) {
         if (lab_str_equal(key, keys[i]))
             return true;
     return false;
+}
+
+/* 'iter': '10/20', 'epoch': '1/2': of so many; the object counts as a printed line does then. */
+static bool take_counted(struct object *object, size_t start, size_t slash, size_t end) {
+    double value, of;
+    unsigned kind = kind_of(object->name);
+    if (!(kind & (COMMAND_IS_STEP | COMMAND_IS_EPOCH)) || object->line[slash] != '/' ||
+        command_number(object->line, end, start, COMMAND_UNGROUPED, &value) != slash ||
+        command_number(object->line, end, slash + 1, COMMAND_UNGROUPED, &of) != end)
+        return false;
+    int number = command_draft_number(object->draft, start, slash, value),
+        total = command_draft_number(object->draft, slash + 1, end, of);
+    kind = (kind & ~(unsigned)COMMAND_IS_VALUE) | COMMAND_IS_NAMED;
+    if (number >= 0 && total >= 0)
+        command_draft_add(object->draft,
+                          &(struct command_field){object->name, "", 1, number, total, kind});
+    object->draft->form.object = false;
+    return true;
 }
 
 /* 'loss': '1.8' is a value, as some print it; 'name': '1.8b' is text. */
@@ -252,10 +275,17 @@ static bool take_quoted(struct object *object, bool named) {
     const char *of =
         named ? part_of(object->name, object->line + start + 1, object->place - start - 2) : NULL;
     object->of = of ? of : object->of;
-    if (end > start + 1 && end == object->place - 1) {
+    if (named && take_counted(object, start + 1, end, object->place - 1))
+        return true;
+    size_t stop = object->place;
+    const char *letter = named && end > start + 1 && end == stop - 2 &&
+                                 command_is_memory(object->name, strlen(object->name))
+                             ? command_memory_letter(object->line[end])
+                             : NULL;
+    if (end > start + 1 && (letter || end == stop - 1)) {
         object->place = start + 1;
-        take_number(object, named);
-        object->place++;
+        take_number(object, named, letter ? letter : "");
+        object->place = stop;
     } else {
         take_numbers(object, start);
     }
@@ -273,7 +303,7 @@ static bool take_value(struct object *object, size_t name_length, int depth, boo
         return take_list(object, first == '[' ? ']' : ')', depth);
     if (first == '"' || first == '\'')
         return take_quoted(object, named);
-    return take_number(object, named) || take_word(object, name_length, depth, named);
+    return take_number(object, named, "") || take_word(object, name_length, depth, named);
 }
 
 /* {"name": "loss", "value": 1.5, "time_ms": 17}: one metric, what else it has is of a log. */
@@ -316,6 +346,8 @@ bool command_object_line(struct command_draft *draft, const char *line, size_t l
     if (!take_value(&object, 0, 0, true) || object.place != end)
         return false;
     name_value(&object);
+    draft->form.evaluation = !draft->form.object && *object.of;
+    draft->form.head = draft->form.evaluation ? object.of : NULL;
     for (int i = 0; i < draft->form.count && *object.of; i++)
         if (draft->fields[i].kind == COMMAND_IS_VALUE &&
             !lab_metric_name_is_evaluation(draft->fields[i].name))

@@ -116,6 +116,16 @@ static bool is_numbered(const struct command_line *line) {
            line->tokens[4].attached;
 }
 
+/* "loss = 0.5 * F.mse_loss(pred, y)": a line of a source, as warnings and tracebacks show it. */
+static bool is_code(const struct command_line *line, const struct command_item *item) {
+    int t = item->next;
+    char mark = command_line_mark(line, t);
+    return command_line_mark(line, item->token - 1) == '=' &&
+           !line->tokens[item->token - 1].attached && !line->tokens[item->token].attached && mark &&
+           strchr("*+/", mark) && !line->tokens[t].attached &&
+           (command_line_is(line, t + 1, COMMAND_WORD) || command_line_mark(line, t + 1) == '(');
+}
+
 /* "Epoch: 0, Step: 1, Rank: 1, loss = 3.3", "loss 2.5 rank 1" */
 static bool is_of_rank(const struct command_line *line, const struct command_item *item) {
     int next = item->next;
@@ -197,7 +207,7 @@ static unsigned judge(const struct command_line *line, struct command_item *item
                     !is_of_sentence(line, item, known) &&
                     (known || !command_line_is_place(line, item->token)) &&
                     !command_line_is_key(line, item->next) && !is_of_stopping(line, item);
-    if (command_line_is_logged(line, item->token))
+    if (command_line_is_logged(line, item->token) || is_code(line, item))
         return 0;
     if (is_of_rank(line, item))
         return COMMAND_IS_RANK;
@@ -441,6 +451,13 @@ static void look_at_pair(const struct command_line *line, const struct command_i
         earlier->kind |= COMMAND_IS_WHOLE;
 }
 
+/* "980img/s", "1.2s/img" */
+static bool counts_samples(const struct command_line *line, int t) {
+    const struct command_unit *unit =
+        command_line_is(line, t, COMMAND_WORD) ? command_line_unit(line, t) : NULL;
+    return unit && lab_str_equal(unit->name, "samples_per_s");
+}
+
 /* Nothing is kept of a line that neither counts by a name nor has a known one. */
 static void finish(struct command_draft *draft, const struct command_line *line) {
     struct command_form *form = &draft->form;
@@ -449,8 +466,8 @@ static void finish(struct command_draft *draft, const struct command_line *line)
     int rank = -1;
     for (int t = 0; t < line->count && !bar; t++)
         bar = command_line_is_share(line, t);
-    for (int i = 0; i < form->count; i++)
-        samples |= bar && lab_str_equal(form->fields[i].name, "samples_per_s");
+    for (int t = 0; t < line->count && bar && !samples; t++)
+        samples = counts_samples(line, t); /* also "0/1000 [00:00<?, ?img/s]" */
     for (int i = 0; i < form->count; i++) {
         if (samples && form->fields[i].kind == COMMAND_IS_STEP && form->fields[i].of >= 0)
             form->fields[i].kind = COMMAND_IS_PART; /* "50/1000 [00:01<00:19, 980img/s]" */

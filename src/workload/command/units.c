@@ -32,9 +32,6 @@ static const struct command_unit units[] = {
     {"W", "W", 1, NULL},
     {"J", "J", 1, NULL},
     /* of one step, in either case */
-    {"s/it", "ms", 1e3, "iterations_per_s"},
-    {"s/iter", "ms", 1e3, "iteration_time"},
-    {"s/batch", "ms", 1e3, "iteration_time"},
     {"ms/it", "ms", 1, "iteration_time"},
     {"ms/iter", "ms", 1, "iteration_time"},
     {"ms/batch", "ms", 1, "iteration_time"},
@@ -58,6 +55,14 @@ static const struct command_unit rates_of_gpus[] = {
     [ITERATIONS] = {"it/s/gpu", "iterations/s/GPU", 1, "iterations_per_s_per_gpu"},
     [SAMPLES] = {"img/s/gpu", "samples/s/GPU", 1, "samples_per_s_per_gpu"},
     [WORDS] = {"words/s/gpu", "words/s/GPU", 1, "words_per_s_per_gpu"},
+};
+
+/* "1.2s/img": what a bar has in place of img/s while it is slow. */
+static const struct command_unit inverse_rates[] = {
+    [TOKENS] = {"s/tok", "ms", 1e3, "tokens_per_s", "tokens/s"},
+    [ITERATIONS] = {"s/it", "ms", 1e3, "iterations_per_s", "iterations/s"},
+    [SAMPLES] = {"s/img", "ms", 1e3, "samples_per_s", "samples/s"},
+    [WORDS] = {"s/word", "ms", 1e3, "words_per_s", "words/s"},
 };
 
 static const struct {
@@ -98,21 +103,30 @@ static bool is_text(const char *word, const char *text, size_t length) {
     return strlen(word) == length && strncasecmp(word, text, length) == 0;
 }
 
-/* "tok/s", "Images/sec", "tokens/second/GPU" */
+/* The index of the rate of what is counted so; -1 = it is unknown. */
+static int find_counted(const char *text, size_t length) {
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (is_text(counted[i].text, text, length))
+            return counted[i].rate;
+    return -1;
+}
+
+/* "tok/s", "Images/sec", "tokens/second/GPU", "s/img" */
 static const struct command_unit *find_rate(const char *text, size_t length) {
     const char *slash = memchr(text, '/', length);
     if (!slash)
         return NULL;
     size_t what = (size_t)(slash - text), rest = length - what - 1;
     const char *time = slash + 1;
+    int per = what == 1 && *text == 's' ? find_counted(time, rest) : -1;
+    if (per >= 0)
+        return &inverse_rates[per];
     bool of_gpu = rest > 4 && is_text("/gpu", time + rest - 4, 4);
     rest -= of_gpu ? 4 : 0;
     if (!is_text("s", time, rest) && !is_text("sec", time, rest) && !is_text("second", time, rest))
         return NULL;
-    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-        if (is_text(counted[i].text, text, what))
-            return of_gpu ? &rates_of_gpus[counted[i].rate] : &rates[counted[i].rate];
-    return NULL;
+    int rate = find_counted(text, what);
+    return rate < 0 ? NULL : of_gpu ? &rates_of_gpus[rate] : &rates[rate];
 }
 
 const struct command_unit *command_unit_find(const char *text, size_t length) {

@@ -57,6 +57,18 @@ LAB_TEST(bars_of_epochs_count_no_steps) {
         {"Epochs: 100%|██████████| 2/2 [00:04<00:00, 2.0s/it]", ""},
         {END, "epoch=2@15"},
         {NULL},
+        /* tqdm with unit='img', which prints s/img while it is slow */
+        {"Epoch 1/2:   0%|          | 0/4580 [00:00<?, ?img/s]", ""},
+        {"Epoch 1/2:   5%|▌         | 229/4580 [01:31<06:06, 1.25s/img, loss (batch)=1.23]",
+         "samples_per_s=0.8samples/s@e0.05 loss=1.23@e0.05 epoch=0.05@e0.05"},
+        {"Epoch 1/2:  20%|██        | 916/4580 [01:31<06:06, 10.00img/s, loss (batch)=0.523]",
+         "samples_per_s=10samples/s@e0.2 loss=0.523@e0.2 epoch=0.2@e0.2"},
+        {NULL},
+        {"Epoch 1:  10%|█  | 10/100 [00:20<03:00,  2.00s/batch]",
+         "iterations_per_s=0.5iterations/s@10"},
+        {"Epoch 1: 100%|███| 100/100 [01:00<00:00,  1.50batch/s]",
+         "iterations_per_s=1.5iterations/s@100"},
+        {NULL},
         /* OpenCLIP: samples of an evaluation are no steps */
         {"Train Epoch: 1 [32000/64000 (50%)]\tLoss: 1.3", "loss=1.3@e0.5 epoch=0.5@e0.5"},
         {"Eval Epoch: 1 [5000/10000]\tLoss: 0.9", "eval_loss=0.9@e0.5 epoch=0.5@e0.5"},
@@ -109,6 +121,19 @@ LAB_TEST(a_line_says_what_those_behind_it_are_of) {
         {"            \"top1\": 0.81", "val_top1=0.81@5"},
         {"        }", ""},
         {NULL},
+        /* PySlowFast */
+        {"[01/01 10:00:00][INFO] logging.py:  99: json_stats: {\"_type\": \"train_iter\", "
+         "\"epoch\": "
+         "\"1/2\", \"gpu_mem\": \"5.1G\", \"iter\": \"10/20\", \"loss\": 2.3}",
+         "gpu_mem=5.1G@10 loss=2.3@10"},
+        {"[01/01 10:00:00][INFO] logging.py:  99: json_stats: {\"_type\": \"val_iter\", \"epoch\": "
+         "\"1/2\", \"iter\": \"10/10\", \"loss\": 2.1}",
+         "val_loss=2.1@10"},
+        {"[01/01 10:00:00][INFO] logging.py:  99: json_stats: {\"_type\": \"train_iter\", "
+         "\"epoch\": "
+         "\"2/2\", \"iter\": \"10/20\", \"loss\": 1.3}",
+         "loss=1.3@30"},
+        {NULL},
         /* DETR's, MAE's and others' MetricLogger */
         {"Epoch: [0]  [  10/100]  lr: 0.0001  loss: 40.12 (42.12)", "lr=0.0001@10 loss=40.12@10"},
         {"Averaged stats: lr: 0.0001  loss: 38.12 (41.12)", "loss=38.12@10"},
@@ -129,6 +154,8 @@ LAB_TEST(other_numbers_are_no_values) {
     static const char *const cases[][2] = {
         {"|hellaswag|      1|none  |     0|acc     |↑  |0.2853|±  |0.0045|", ""},
         {"| Train | Accuracy | 84.123   | 1        | 98.512   | 10       |", ""},
+        {"  loss = 0.5 * F.mse_loss(pred, y)", ""},
+        {"    accuracy = 100 * correct / total", ""},
         {"[NeMo I 2024-05-01 10:00:10 wer:320] reference:the cat sat", ""},
         {"2024-01-01 10:00:00,123 loss:45 INFO starting", ""},
         {"2024-01-01 10:00:00,123 - metrics:88 - INFO - step 20 loss 2.21", "loss=2.21@20"},
