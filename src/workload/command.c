@@ -304,8 +304,16 @@ static void on_err_line(void *state, const char *text, size_t length) {
     on_line(state, 1, text, length);
 }
 
+/* Bars that are drawn now are newer than what comes next from the other end. */
+static void look_at_bars(struct command_state *state, int but) {
+    for (int i = 0; i < 2; i++)
+        if (i != but)
+            command_lines_look(&state->lines[i], i ? on_err_line : on_out_line, state);
+}
+
 static void on_output(void *opaque, bool is_stderr, const char *bytes, size_t length) {
     struct command_state *state = opaque;
+    look_at_bars(state, is_stderr);
     state->output_ns = lab_clock_now(lab_clock_system());
     if (state->sink.output)
         state->sink.output(state->sink.state, is_stderr, bytes, length);
@@ -350,6 +358,7 @@ static void warn_clipped(struct command_state *state, int64_t longer) {
 static bool on_stopped(void *opaque) {
     struct command_state *state = opaque;
     int64_t now_ns = lab_clock_now(lab_clock_system());
+    look_at_bars(state, -1);
     if (state->batch.count && now_ns - state->handed_ns >= BATCH_NS)
         hand_on(state);
     if (!state->noticed && now_ns - state->start_ns >= SILENT_NS) {

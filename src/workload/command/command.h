@@ -23,7 +23,8 @@
  *   error.c        a line that says what a program died of
  *   batch.c        values on their way to who listens
  *   log.c          values of a program's kept output (program_log.h)
- *   metrics.c      what the program prints, line by line, as values
+ *   stream.c       what the program prints, cut into lines
+ *   metrics.c      those as values
  */
 #pragma once
 
@@ -301,6 +302,8 @@ const char *command_suggestions_text(const struct command_suggestions *all,
 struct command_lines { /* zeroed = empty */
     char *text;
     size_t length, capacity;
+    size_t seen;    /* bytes of the line that is kept, which were given before its end; 0 = none */
+    bool redrawn;   /* a \r stands before it: it is drawn over what was there */
     bool over;      /* the line that is kept is longer */
     int64_t longer; /* lines that were longer than COMMAND_LINE_MAX */
 };
@@ -312,5 +315,8 @@ struct command_lines { /* zeroed = empty */
  */
 void command_lines_add(struct command_lines *lines, const char *bytes, size_t length,
                        void (*line)(void *state, const char *text, size_t length), void *state);
+/* Gives a bar whose end hasn't come, once: tqdm prints that with the next one. */
+void command_lines_look(struct command_lines *lines,
+                        void (*line)(void *state, const char *text, size_t length), void *state);
 int64_t command_lines_end(struct command_lines *lines,
                           void (*line)(void *state, const char *text, size_t length), void *state);

@@ -215,6 +215,25 @@ LAB_TEST(a_stream_is_cut_into_lines) {
     assert_string_equal(seen.text, "<a><bc><10%><20%><end>");
 }
 
+/* Given a bar that the next one will end, then it is given when it is looked for, and once. */
+LAB_TEST(a_bar_is_read_before_its_end) {
+    struct command_lines lines = {0};
+    add(&lines, "loss 2.5");
+    command_lines_look(&lines, show, NULL);
+    add(&lines, "\n\r 10% 1/10 [00:01, 2it/s]");
+    assert_string_equal(seen.text, "<loss 2.5>");
+    command_lines_look(&lines, show, NULL);
+    command_lines_look(&lines, show, NULL);
+    assert_string_equal(seen.text, "<loss 2.5>< 10% 1/10 [00:01, 2it/s]>");
+    add(&lines, "\r 20% 2/10 [");
+    command_lines_look(&lines, show, NULL);
+    assert_string_equal(seen.text, "<loss 2.5>< 10% 1/10 [00:01, 2it/s]>");
+    add(&lines, "00:02]\033[A");
+    command_lines_look(&lines, show, NULL);
+    command_lines_end(&lines, show, NULL);
+    assert_string_equal(seen.text, "<loss 2.5>< 10% 1/10 [00:01, 2it/s]>< 20% 2/10 [00:02]>");
+}
+
 LAB_TEST(colours_are_taken_out) {
     struct command_lines lines = {0};
     add(&lines,
