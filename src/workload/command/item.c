@@ -87,7 +87,13 @@ static bool is_missing(const struct command_line *line, int t) {
 
 /* Whether a word may be of a name: not the unit of the number before it. */
 static bool is_name(const struct command_line *line, int t) {
-    return command_line_is(line, t, COMMAND_WORD) && !is_unit(line, t) && !is_missing(line, t) &&
+    bool per = command_line_mark(line, t - 1) == '/' &&
+               command_line_is(line, t - 2, COMMAND_NUMBER) &&
+               command_line_is(line, t, COMMAND_WORD) && line->tokens[t].attached &&
+               (command_line_is_word(line, t, "s") ||
+                memcmp(line->text + line->tokens[t].start, "s/", 2) == 0);
+    return command_line_is(line, t, COMMAND_WORD) && !per &&
+           /* "1122.81/s/gpu LR: 0.0005" */ !is_unit(line, t) && !is_missing(line, t) &&
            !(command_line_is(line, t - 1, COMMAND_NUMBER) &&
              (line->tokens[t].attached ||
               (is_rate(line, t) && command_line_is(line, t + 1, COMMAND_WORD)))) &&
@@ -290,6 +296,8 @@ static bool follows(const struct command_line *line, int t, char mark) {
 /* "0:05:12", "2026-11-18", "05/01 10:00:00" */
 static bool is_of_date(const struct command_line *line, const struct command_item *item) {
     int t = item->next;
+    if (command_line_mark(line, item->token - 1) == COMMAND_BAR_BYTE)
+        return false; /* rich: "━━━ 50/100 0:00:05" */
     return follows(line, t, ':') || (follows(line, t, '-') && follows(line, t + 2, '-')) ||
            (item->of >= 0 &&
             (command_line_mark(line, t) == '/' ||
@@ -325,6 +333,15 @@ static void take_suffix(const struct command_line *line, struct command_item *it
     item->unit = memory ? command_memory_letter(letter) : item->unit;
 }
 
+/* "1h 2m 3s": whether the unit at `t` is followed by a smaller one. */
+static bool is_of_duration(const struct command_line *line, int t) {
+    const struct command_unit *unit = line->tokens[t].unit;
+    return lab_str_equal(unit->unit, "ms") && unit->scale >= 6e4 && line->tokens[t].attached &&
+           command_line_is(line, t + 1, COMMAND_NUMBER) &&
+           command_line_is(line, t + 2, COMMAND_WORD) && line->tokens[t + 2].attached &&
+           (is_unit(line, t + 2) || command_line_is_word(line, t + 2, "m"));
+}
+
 /* A unit that is attached or known, and the name that comes with it: "45ms", "358383 tok/s",
  * "55.1% bf16 MFU". False: it is no number after all, such as 3rd, or the share of a bar. */
 static bool look_after(const struct command_line *line, struct command_item *item) {
@@ -348,7 +365,7 @@ static bool look_after(const struct command_line *line, struct command_item *ite
     if (!is_unit(line, t))
         return token->kind != COMMAND_WORD || !token->attached || item->counts;
     const struct command_unit *unit = token->unit;
-    if (!unit->unit || command_line_is_share(line, t - 1))
+    if (!unit->unit || command_line_is_share(line, t - 1) || is_of_duration(line, t))
         return false;
     item->next++;
     item->unit = unit->unit;

@@ -78,6 +78,8 @@ bool command_line_is_candidate(const char *text, size_t length);
 
 void command_line_cut(struct command_line *line, const char *text, size_t length);
 
+#define COMMAND_BAR_BYTE '\xe2' /* that the characters of bars begin with: "━━━ 50/100" */
+
 static inline bool command_line_is(const struct command_line *line, int t, enum command_kind kind) {
     return t >= 0 && t < line->count && line->tokens[t].kind == kind;
 }

@@ -96,8 +96,9 @@ static unsigned named(const struct command_line *line, const struct command_item
 /* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
 static bool is_bar(const struct command_item *item) {
     return item->words == 0 &&
-           (item->counts || (item->of >= 0 &&
-                             (item->before == '\0' || item->before == '|' || item->before == '[')));
+           (item->counts ||
+            (item->of >= 0 && (item->before == '\0' || item->before == '|' || item->before == '[' ||
+                               item->before == COMMAND_BAR_BYTE)));
 }
 
 /* "[1/25][100/1583]", "Train: [1/300][10/1251]": the first is an epoch. */
@@ -106,6 +107,23 @@ static bool is_double_bar(const struct command_line *line, const struct command_
     return item->of == t + 2 && command_line_mark(line, t - 1) == '[' &&
            command_line_mark(line, t + 3) == ']' && command_line_mark(line, t + 4) == '[' &&
            command_line_is(line, t + 5, COMMAND_NUMBER) && command_line_mark(line, t + 6) == '/';
+}
+
+/* "train: [1][990/1000]": so, too; "Training  [ 10/125000]" has steps alone. */
+static unsigned named_bar(const struct command_line *line, const struct command_item *item) {
+    int t = item->token;
+    const unsigned phases = COMMAND_TRAINING | COMMAND_EVALUATION;
+    if (item->words != 1 || item->name || command_line_mark(line, t - 1) != '[' ||
+        !(command_line_meaning(line, item->first) & phases))
+        return 0;
+    if (item->of < 0 && command_line_mark(line, t + 1) == ']' &&
+        command_line_mark(line, t + 2) == '[' && line->tokens[t + 2].attached &&
+        command_line_is(line, t + 3, COMMAND_NUMBER) && command_line_mark(line, t + 4) == '/')
+        return COMMAND_IS_EPOCH;
+    return item->of >= 0 && command_line_mark(line, t + 3) == ']' && !item->percents &&
+                   meaning(line, item) & COMMAND_TRAINING
+               ? COMMAND_IS_STEP
+               : 0;
 }
 
 /* "2|100|Loss: 1.2": an epoch and a step of all epochs, before a bar of its own. */
@@ -206,7 +224,8 @@ static unsigned judge(const struct command_line *line, struct command_item *item
                     !(!item->name && command_line_meaning(line, item->first) & COMMAND_SAYS) &&
                     !is_of_sentence(line, item, known) &&
                     (known || !command_line_is_place(line, item->token)) &&
-                    !command_line_is_key(line, item->next) && !is_of_stopping(line, item);
+                    !command_line_is_key(line, item->next) && !is_of_stopping(line, item) &&
+                    !command_line_is_element(line, item->token);
     if (command_line_is_logged(line, item->token) || is_code(line, item))
         return 0;
     if (is_of_rank(line, item))
@@ -230,6 +249,8 @@ static unsigned judge(const struct command_line *line, struct command_item *item
                    : COMMAND_IS_STEP | COMMAND_IS_WHOLE | named(line, item);
     if (command_line_is_pair(line, item->token) || is_double_bar(line, item))
         return COMMAND_IS_EPOCH;
+    if (named_bar(line, item))
+        return named_bar(line, item);
     if (item->percents || item->ends)
         return COMMAND_IS_PART | (item->percents ? 0 : COMMAND_IS_ENDING);
     if (command_line_is_epoch_bar(line) && !item->marked)

@@ -276,12 +276,23 @@ static bool skip_digits(struct cursor *cursor, const char *and) {
     return cursor->at > start;
 }
 
-/* "Nov 18 04:12:33 " */
+/* "Tue " of "Tue Nov 18 04:12:33 2025", as time.ctime() has it. */
+static bool skip_weekday(struct cursor *cursor) {
+    static const char *const days[] = {"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
+    for (size_t i = 0; i < sizeof days / sizeof *days; i++)
+        if (cursor->end - cursor->at > 4 && memcmp(cursor->at, days[i], 4) == 0) {
+            cursor->at += 4;
+            return true;
+        }
+    return false;
+}
+
+/* "Nov 18 04:12:33 ", "Tue Nov 18 04:12:33 2025: " */
 static bool skip_month(struct cursor *cursor) {
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    struct cursor next = *cursor;
-    bool month = false;
+    struct cursor next = *cursor, year;
+    bool month = false, weekday = skip_weekday(&next);
     if (next.end - next.at < 16 || next.at[3] != ' ' || next.at[6] != ' ' || next.at[9] != ':')
         return false;
     for (size_t i = 0; i < sizeof months / sizeof *months; i++)
@@ -291,6 +302,12 @@ static bool skip_month(struct cursor *cursor) {
     if (!month || !skip_digits(&next, "") || !take(&next, " ") || !skip_digits(&next, ":."))
         return false;
     skip_blanks(&next);
+    year = next;
+    if (weekday && skip_digits(&year, "") && year.at - next.at == 4) {
+        take(&year, ":");
+        skip_blanks(&year);
+        next = year;
+    }
     *cursor = next;
     return true;
 }

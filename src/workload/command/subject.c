@@ -34,6 +34,18 @@ const char *command_line_head_of(const struct command_line *line, int first, uns
                                                                                  : "val_";
 }
 
+/* 'msg="eval" step=10 loss=2.4' */
+static bool is_message(const struct command_line *line, int t) {
+    static const char *const keys[] = {"msg", "message", "event", "phase", "split", "mode"};
+    bool quoted = command_line_meaning(line, t) & (COMMAND_EVALUATION | COMMAND_TRAINING) &&
+                  command_line_mark(line, t - 1) == '"' && command_line_mark(line, t + 1) == '"' &&
+                  command_line_mark(line, t - 2) == '=';
+    for (size_t i = 0; quoted && i < sizeof keys / sizeof *keys; i++)
+        if (command_line_is_word(line, t - 3, keys[i]))
+            return true;
+    return false;
+}
+
 /* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
  * loss at iteration 20 |"; " * Acc@1 71.3", as torchvision's references end theirs */
 const char *command_line_head(const struct command_line *line, int t) {
@@ -44,6 +56,8 @@ const char *command_line_head(const struct command_line *line, int t) {
     if (begins && command_line_mark(line, t - 1) == '*' &&
         command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";
+    if (is_message(line, t))
+        return command_line_head_of(line, t, command_line_meaning(line, t));
     if (command_line_is_word(line, t, "Saving") && command_line_is_word(line, t + 1, "dict"))
         return "eval_"; /* TensorFlow: "Saving dict for global step 1000: loss = 0.3" */
     for (; end < t + HEAD_WORDS; end++) {

@@ -42,6 +42,20 @@ LAB_TEST(bars_of_epochs_count_no_steps) {
         {"Train: [1/300][0/1251]\teta 1:10:00 lr 0.000001\tloss 5.95 (5.95)",
          "lr=1e-06@1251 loss=5.95@1251"},
         {NULL},
+        /* CenterNet, DINOv2 */
+        {"train: [1][990/1000]|Tot: 0:08:20 |loss 12.3 |", "loss=12.3@990"},
+        {"train: [2][10/1000]|Tot: 0:00:20 |loss 10.3 |", "loss=10.3@1010"},
+        {NULL},
+        {"Training  [    10/125000]  eta: 3 days, 12:34:56  wd: 0.04 (0.04)  total_loss: 11.1 "
+         "(11.2)",
+         "wd=0.04@10 total_loss=11.1@10"},
+        {NULL},
+        /* Lightning's bar by rich */
+        {"Epoch 0/1 ━━━╸━━ 50/100 0:00:05 • 0:00:05 10.12it/s train_loss: 1.234",
+         "iterations_per_s=10.12iterations/s@50 train_loss=1.234@50"},
+        {"Epoch 1/1 ━━━━━━ 50/100 0:00:10 • 0:00:00 10.12it/s train_loss: 0.834",
+         "iterations_per_s=10.12iterations/s@150 train_loss=0.834@150"},
+        {NULL},
         /* torchtune: an epoch, a step of all epochs, and a bar of its own */
         {"1|8|Loss: 1.6:  80%|████      | 8/8 [00:08<00:10,  1.20s/it]",
          "loss=1.6@8 iterations_per_s=0.8333333333iterations/s@8"},
@@ -121,6 +135,11 @@ LAB_TEST(a_line_says_what_those_behind_it_are_of) {
         {"            \"top1\": 0.81", "val_top1=0.81@5"},
         {"        }", ""},
         {NULL},
+        {"time=\"2024-01-01T10:00:00Z\" level=info msg=\"train\" step=10 loss=2.31",
+         "loss=2.31@10"},
+        {"time=\"2024-01-01T10:00:01Z\" level=info msg=\"eval\" step=10 loss=2.41",
+         "eval_loss=2.41@10"},
+        {NULL},
         /* PySlowFast */
         {"[01/01 10:00:00][INFO] logging.py:  99: json_stats: {\"_type\": \"train_iter\", "
          "\"epoch\": "
@@ -154,6 +173,12 @@ LAB_TEST(other_numbers_are_no_values) {
     static const char *const cases[][2] = {
         {"|hellaswag|      1|none  |     0|acc     |↑  |0.2853|±  |0.0045|", ""},
         {"| Train | Accuracy | 84.123   | 1        | 98.512   | 10       |", ""},
+        {"Epoch 1 Pseudo dice [0.5123, 0.6123]", ""},
+        {"Losses: [2.312, 2.023], step: 200, lr: 0.0001", "lr=0.0001@200"},
+        {"step 201 | loss 8.1 | elapsed 1h 2m 3s", "loss=8.1@201"},
+        {"Wed Nov 19 04:12:33 2025: step 202 | loss 2.3", "loss=2.3@202"},
+        {"step 203 208.469/s/gpu LR: 0.00001", "lr=1e-05@203"},
+        {"| val_loss_every | 20 |", ""},
         {"  loss = 0.5 * F.mse_loss(pred, y)", ""},
         {"    accuracy = 100 * correct / total", ""},
         {"[NeMo I 2024-05-01 10:00:10 wer:320] reference:the cat sat", ""},
