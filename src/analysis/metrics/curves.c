@@ -246,23 +246,6 @@ static int values_per_step(const struct lab_curve *curve) {
     return steps > 1 && fabs(values - each * steps) <= 0.1 * steps && each < 1e6 ? (int)each : 1;
 }
 
-static void note_repeated_steps(struct lab_analysis_result *result,
-                                const struct metrics_metric *metric, struct lab_arena *arena) {
-    const struct lab_study_run *run;
-    int each = 1;
-    for (int v = 0; v < metric->drawn && each < 2; v++) {
-        const struct lab_curve *curve =
-            longest_curve(&metric->values[v].setting->point, metric, &run);
-        each = curve ? values_per_step(curve) : 1;
-    }
-    if (each > 1)
-        lab_analysis_note(&result->notes, arena,
-                          "%s has %d values at each step: the last one counts. If these are of "
-                          "several ranks, label their lines: torchrun --tee 3, mpirun --tag-output "
-                          "or srun --label.",
-                          metric->name, each);
-}
-
 /* Steps of a bar go on beyond the epochs that other values have. */
 static bool run_is_by_epoch(const struct lab_study_run *run, const struct metrics_metric *metric) {
     double epochs = NAN, steps = NAN;
@@ -285,6 +268,28 @@ static bool is_by_epoch(const struct metrics_metric *metric) {
                 return false;
     }
     return true;
+}
+
+static void note_repeated_steps(struct lab_analysis_result *result,
+                                const struct metrics_metric *metric, struct lab_arena *arena) {
+    const struct lab_study_run *run;
+    int each = 1;
+    for (int v = 0; v < metric->drawn && each < 2; v++) {
+        const struct lab_curve *curve =
+            longest_curve(&metric->values[v].setting->point, metric, &run);
+        each = curve ? values_per_step(curve) : 1;
+    }
+    if (each > 1 && is_by_epoch(metric)) /* Hugging Face's, with two digits */
+        lab_analysis_note(&result->notes, arena,
+                          "%s has %d values at each epoch: the last one counts. Its epochs are "
+                          "rounded: print the step, too.",
+                          metric->name, each);
+    else if (each > 1)
+        lab_analysis_note(&result->notes, arena,
+                          "%s has %d values at each step: the last one counts. If these are of "
+                          "several ranks, label their lines: torchrun --tee 3, mpirun --tag-output "
+                          "or srun --label.",
+                          metric->name, each);
 }
 
 /* What is better lower and grows far beyond where it began has diverged: it would hide the rest. */

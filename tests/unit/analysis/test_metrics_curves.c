@@ -57,6 +57,27 @@ LAB_TEST(a_curve_decides_before_its_final_value) {
     assert_float_equal(table->cells[table->column_count + 6].value, 0.4, 0);
 }
 
+/* Given epochs with so few digits that several values have the same, then the note says that. */
+LAB_TEST(values_at_a_rounded_epoch_are_no_ranks) {
+    struct given *g = *state;
+    for (int i = 0; i < 2; i++) {
+        struct lab_study_run *run = add(g, i ? "sgd" : "adam", 0, "loss", i ? 2 : 1, NAN);
+        struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+        said[0] = said[1] = run->metrics[0];
+        said[1].name = "epoch";
+        for (int v = 0; v < 15; v++) {
+            double epoch = 0.01 * (1 + v / 5);
+            lab_curve_add(&said[0].curve, epoch, 5 + v, 4 - 0.1 * v, &g->study.arena);
+            lab_curve_add(&said[1].curve, epoch, 5 + v, epoch, &g->study.arena);
+        }
+        run->metrics = said;
+        run->metric_count = 2;
+    }
+    analyse(g);
+    assert_non_null(find_note(g, "loss has 5 values at each epoch: the last one counts. Its epochs "
+                                 "are rounded: print the step, too."));
+}
+
 /* Given several values at each step, then the last ones are drawn and compared, and a note says
  * so; a setting whose printed steps are others is interpolated there, which is said, too. */
 LAB_TEST(the_last_value_of_a_step_is_compared) {
