@@ -124,6 +124,7 @@ static const struct word *const words[26] = {
                         W("iou", KNOWN),
                         W("in", PREPOSITION),
                         W("is", IS),
+                        W("it", STEP),
                         W("interval", SETTING),
                         W("info", LEVEL),
                         {NULL}},
@@ -220,7 +221,8 @@ static const struct word *const words[26] = {
                         W("the", PREPOSITION),
                         W("took", PREPOSITION),
                         {NULL}},
-    ['u' - 'a'] = WORDS{W("use", SAYS), W("uses", SAYS), W("update", STEP), {NULL}},
+    ['u' - 'a'] =
+        WORDS{W("use", SAYS), W("uses", SAYS), W("update", STEP), W("updates", STEP), {NULL}},
     ['v' - 'a'] = WORDS{W("val", EVALUATION),
                         W("valid", EVALUATION),
                         W("validation", EVALUATION),

@@ -150,7 +150,8 @@ static bool is_of_rank(const struct command_line *line, const struct command_ite
     const unsigned begins = COMMAND_KNOWN | COMMAND_STEP | COMMAND_EPOCH;
     return item->words == 1 && !item->name && item->of < 0 && !*item->unit &&
            (command_line_is_word(line, item->first, "rank") ||
-            command_line_is_word(line, item->first, "Rank")) &&
+            command_line_is_word(line, item->first, "Rank") ||
+            command_line_is_word(line, item->first, "local_rank")) &&
            (item->marked || !command_line_is(line, next, COMMAND_WORD) ||
             command_line_meaning(line, next) & begins);
 }

@@ -69,9 +69,9 @@ static bool take_rank(struct cursor *cursor, int *ret_rank) {
 
 /* "rank1", "rank: 1", "default0"; "trainer:721" is a line of a file. */
 static bool take_named(struct cursor *cursor, int *ret_rank) {
-    enum { MARKED = 6 }; /* those that a mark may follow */
-    static const char *const words[] = {"rank", "local_rank", "global_rank", "worker", "process",
-                                        "gpu",  "default",    "trainer",     "proc"};
+    enum { MARKED = 7 }; /* those that a mark may follow */
+    static const char *const words[] = {"rank", "local_rank", "global_rank", "worker",  "process",
+                                        "gpu",  "cuda",       "default",     "trainer", "proc"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct cursor next = *cursor;
         if (!take_text(&next, words[i]))
