@@ -17,7 +17,8 @@
  *   table.c        those of a row, by the names above it
  *   cells.c        those of a table of names and values
  *   names.c        one spelling and one unit for all values of a name
- *   form.c         what the numbers of a line mean, kept for the next like it
+ *   form.c         what the numbers of a line mean
+ *   kept.c         that of lines before, for the next like them
  *   suggest.c      a pattern for a program of which no value is read
  *   rank.c         the label of the rank that printed a line
  *   error.c        a line that says what a program died of

@@ -39,6 +39,7 @@ struct command_form {
     bool object;      /* JSON or a dictionary */
     bool bar;         /* of progress, by itself */
     bool evaluation;  /* its bars count no steps of the training */
+    bool evaluated;   /* all of its values are of one */
     const char *head; /* of an evaluation: how its names begin; NULL = it is none */
     bool global;      /* one of its fields is */
 };

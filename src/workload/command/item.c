@@ -253,6 +253,11 @@ static void look_before(const struct command_line *line, int number, struct comm
     t -= item->marked || mark == '#'; /* "Step #5" */
     while (item->marked && command_line_mark(line, t) == '.' && line->tokens[t].attached)
         t--; /* "loss.....: 2.4" */
+    if (command_line_mark(line, t) == ')' && command_line_is_word(line, t - 1, "better")) {
+        while (t > 0 && command_line_mark(line, t) != '(')
+            t--; /* "acc (higher is better) : 0.7" */
+        t--;
+    }
     t = take_unit_before(line, t, item);
     mark = command_line_mark(line, t);
     t -= mark == '"' || mark == '\'';

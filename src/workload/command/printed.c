@@ -19,6 +19,7 @@
  * steps, or for names that are known to be of a training (loss, accuracy, …). Where no steps are
  * counted, epochs are the step, and a value of their own: so readers know what the step is.
  */
+#include "model/metric_name.h"
 #include "workload/command/form.h"
 #include "workload/command/item.h"
 
@@ -93,12 +94,11 @@ static unsigned named(const struct command_line *line, const struct command_item
                                                        : COMMAND_IS_NAMED;
 }
 
-/* A bar has no name: "600/1875" after '|' or '[', or at the line's begin. */
+/* A bar has no name: "600/1875" after '|', '[' or the backspaces of pytorch-cifar's. */
 static bool is_bar(const struct command_item *item) {
+    static const char marks[] = {'|', '[', COMMAND_BAR_BYTE, '\b', '\0'}; /* or the line's begin */
     return item->words == 0 &&
-           (item->counts ||
-            (item->of >= 0 && (item->before == '\0' || item->before == '|' || item->before == '[' ||
-                               item->before == COMMAND_BAR_BYTE)));
+           (item->counts || (item->of >= 0 && memchr(marks, item->before, sizeof marks)));
 }
 
 /* "[1/25][100/1583]", "Train: [1/300][10/1251]": the first is an epoch. */
@@ -463,9 +463,10 @@ static void take_numbers(struct command_draft *draft, const struct command_line 
 static void look_at_pair(const struct command_line *line, const struct command_item *before,
                          struct command_field *earlier, const struct command_item *item,
                          unsigned *kind) {
-    if (before->next != item->token - 1)
+    int next = before->next + (command_line_mark(line, before->next) == ']'); /* "Epoch[1](2/50)" */
+    if (next != item->token - 1)
         return;
-    char mark = command_line_mark(line, before->next);
+    char mark = command_line_mark(line, next);
     if (earlier->kind & COMMAND_IS_EPOCH && item->words == 0 && item->of >= 0 &&
         (mark == ':' || (mark == '(' && command_line_mark(line, item->next) == ')')))
         *kind = COMMAND_IS_STEP;
@@ -478,6 +479,17 @@ static bool counts_samples(const struct command_line *line, int t) {
     const struct command_unit *unit =
         command_line_is(line, t, COMMAND_WORD) ? command_line_unit(line, t) : NULL;
     return unit && lab_str_equal(unit->name, "samples_per_s");
+}
+
+static bool are_evaluated(const struct command_form *form) {
+    bool any = false;
+    for (int i = 0; i < form->count; i++) {
+        const struct command_field *field = &form->fields[i];
+        if (field->kind & COMMAND_IS_VALUE && !lab_metric_name_is_evaluation(field->name))
+            return false;
+        any |= (field->kind & COMMAND_IS_VALUE) != 0;
+    }
+    return any;
 }
 
 /* Nothing is kept of a line that neither counts by a name nor has a known one. */
@@ -498,6 +510,7 @@ static void finish(struct command_draft *draft, const struct command_line *line)
         rate |= lab_str_equal(form->fields[i].name, "iterations_per_s") ||
                 lab_str_equal(form->fields[i].name, "iteration_time");
     }
+    form->evaluated = are_evaluated(form);
     if (rank >= 0 && !(all & COMMAND_IS_VALUE))
         form->fields[rank].kind = 0; /* lines without it have the values: OLMo's */
     if (all & (COMMAND_IS_KNOWN | COMMAND_IS_NAMED) ||
