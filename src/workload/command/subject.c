@@ -51,8 +51,8 @@ static bool is_message(const struct command_line *line, int t) {
 const char *command_line_head(const struct command_line *line, int t) {
     unsigned all = 0, last = 0;
     int end = t;
-    bool begins = t == 1 || (t == 2 && command_line_is(line, 0, COMMAND_WORD) &&
-                             command_line_meaning(line, 0) == COMMAND_LEVEL);
+    bool begins = t == 1 || (command_line_is(line, t - 2, COMMAND_WORD) &&
+                             command_line_meaning(line, t - 2) == COMMAND_LEVEL);
     if (begins && command_line_mark(line, t - 1) == '*' &&
         command_line_meaning(line, t) & COMMAND_KNOWN)
         return "test_";

@@ -46,6 +46,8 @@ LAB_TEST(bars_of_epochs_count_no_steps) {
          "lr=1e-06@10 loss=6.85@10"},
         {"Train: [1/300][0/1251]\teta 1:10:00 lr 0.000001\tloss 5.95 (5.95)",
          "lr=1e-06@1251 loss=5.95@1251"},
+        {"[2024-01-01 10:10:40 swin_tiny] (main.py 287): INFO  * Acc@1 9.123 Acc@5 23.123",
+         "test_acc@1=9.123@1251 test_acc@5=23.123@1251"},
         {NULL},
         /* CenterNet, DINOv2 */
         {"train: [1][990/1000]|Tot: 0:08:20 |loss 12.3 |", "loss=12.3@990"},
