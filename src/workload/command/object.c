@@ -175,14 +175,24 @@ static unsigned step_kind(const char *name) {
     return COMMAND_IS_STEP | (command_is_global(name) ? COMMAND_IS_GLOBAL : 0);
 }
 
+/* "timestamp", "metadata.lineno": of a log's line, no value. */
+static bool is_of_log(const char *name) {
+    static const char *const keys[] = {"timestamp", "lineno", "unix_time", "unix_timestamp"};
+    const char *point = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcasecmp(point ? point + 1 : name, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 /* What a key counts; 0 = nothing: those that begin with '_' are of a tracker, such as wandb's
  * _timestamp. */
 static unsigned kind_of(const char *name) {
-    return command_is_step(name)         ? step_kind(name)
-           : *name == '_'                ? 0
-           : command_is_epoch(name)      ? COMMAND_IS_EPOCH | COMMAND_IS_VALUE
-           : lab_str_equal(name, "rank") ? COMMAND_IS_RANK | COMMAND_IS_VALUE
-                                         : COMMAND_IS_VALUE;
+    return command_is_step(name)             ? step_kind(name)
+           : *name == '_' || is_of_log(name) ? 0
+           : command_is_epoch(name)          ? COMMAND_IS_EPOCH | COMMAND_IS_VALUE
+           : lab_str_equal(name, "rank")     ? COMMAND_IS_RANK | COMMAND_IS_VALUE
+                                             : COMMAND_IS_VALUE;
 }
 
 /* False: no number is there. */

@@ -292,10 +292,23 @@ static bool ends_as_settings(const struct command_line *line, int t) {
     return false;
 }
 
+/* "Training starts at step 1, with sequence length 2048, total steps 10" */
+static bool is_start(const struct command_line *line, int t) {
+    static const char *const words[] = {"start", "starts", "starting", "begins"};
+    bool from =
+        command_line_is_word(line, t + 1, "at") || command_line_is_word(line, t + 1, "from");
+    for (size_t i = 0; from && i < sizeof words / sizeof *words; i++)
+        if (command_line_is_word(line, t, words[i]))
+            return true;
+    return false;
+}
+
 bool command_line_is_settings(const struct command_line *line, int t) {
     char mark = command_line_mark(line, t + 1);
     if (mark == '(' && line->tokens[t + 1].attached)
         return ends_as_settings(line, t);
+    if (is_start(line, t))
+        return true;
     return command_line_meaning(line, t) & COMMAND_CONFIG && (mark == ':' || mark == '=') &&
            t + 2 < line->count && !command_line_is(line, t + 2, COMMAND_NUMBER);
 }
