@@ -150,7 +150,7 @@ static bool may_matter(const struct command_errors *errors, const char *line, si
 
 void command_errors_line(struct command_errors *errors, const char *line, size_t length) {
     size_t next;
-    while (memchr(line, '[', length) && may_matter(errors, line, length) &&
+    while (length > 1 && memchr(line + 1, '[', length - 1) && may_matter(errors, line, length) &&
            (next = command_line_two(line, length, 0))) {
         take_line(errors, line, next);
         line += next;
