@@ -3,6 +3,7 @@ import glob
 import os
 import random
 import statistics
+import string
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ FORMS = {  # logs of one kind of line each
     "rows of a table": (HEAD, ["{i:<10d}{x:<12.6f}{y:<12.6f}{z:<10.6f}00:{d:02d}"]),
     "lines with a date": ("", ["2026-11-17 10:{d:02d}:00,{b:03d} - INFO - step {i} loss {x:.4f} lr {z:.6f}"]),
     "lines of ranks": ("", ["[rank{d}]: step {i} loss {x:.4f} lr {z:.6f}"]),
+    "nine numbers a line": ("", METRIC_LINES[1:2]),
+    "lines that all differ": ("", ["step {i} {w} loss {x:.4f} in {w}_{w} lr {z:.6f}"]),
 }
 
 
@@ -57,7 +60,7 @@ def write_log(path, share, size, head, forms):
     while length < min(size, BLOCK_BYTES):
         values = dict(a=draw.randrange(100000), b=draw.randrange(1000), c=100 * draw.random(), d=draw.randrange(8),
                       e=draw.randrange(8), f=80 * draw.random(), x=3 + draw.random(), y=30 + draw.random(),
-                      z=draw.random())
+                      z=draw.random(), w="".join(draw.choices(string.ascii_lowercase, k=10)))
         if draw.random() < share:
             line = forms[i % len(forms)].format(i=i, **values)
             i += 1
@@ -100,6 +103,15 @@ def bench_log(name, share, head="", forms=METRIC_LINES):
     print(f"{name:52} {wall * scale:6.2f} s/GB  {cpu * scale:6.2f} s of CPU/GB  {memory:4.0f} MiB")
 
 
+def bench_output(name, forms):
+    """The same while it is printed: what all of gpulab takes, the values it keeps and its report among it."""
+    size = write_log_apart(f"{work}/output", 1, BYTES, "", forms)
+    wall, cpu, memory = min(run_program(f"cat {work}/output") for _ in range(2))
+    os.unlink(f"{work}/output")
+    scale = 1e9 / size
+    print(f"{name:52} {wall * scale:6.2f} s/GB  {cpu * scale:6.2f} s of CPU/GB  {memory:4.0f} MiB")
+
+
 def bench_program(spin):
     times, own = {True: [], False: []}, []
     for i in range(ROUNDS):
@@ -122,5 +134,6 @@ with tempfile.TemporaryDirectory() as work:
     bench_log("a log of metrics alone", 1)
     for name, (head, forms) in FORMS.items():
         bench_log(f"a log of {name}", 1, head, forms)
+    bench_output("a program's output of nine numbers a line", METRIC_LINES[1:2])
     for amount in WORK:
         bench_program(amount)
