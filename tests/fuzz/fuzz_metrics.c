@@ -51,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const char *text = (const char *)end + 1;
         size_t left = size - length - 1, first = left / 2; /* in two pieces */
         command_lines_add(&lines, text, first, on_line, &program);
+        command_lines_look(&lines, on_line, &program);
         command_lines_add(&lines, text + first, left - first, on_line, &program);
         command_lines_end(&lines, on_line, &program);
         command_suggestions_text(program.suggestions, &arena);
