@@ -129,6 +129,7 @@ struct command_progress { /* of one rank, from line to line; zeroed = nothing wa
     double epoch, first_epoch, step, total; /* total 0 = unknown */
     double epochs_total, epochs_first;      /* of lines that say how many there are; 0 = none did */
     bool has_fraction;                      /* an epoch was one */
+    bool within;                            /* lines name their rank among their values */
     double printed, printed_epoch, base;    /* the step as it was printed, and those before it */
     double printed_total;                   /* of that; 0 = none was */
     double gap, gap_most;            /* between printed steps of an epoch: the last, the most */

@@ -329,15 +329,31 @@ static int rank_of(const struct command_form *form, const double *numbers) {
     return rank;
 }
 
+/* Of a line without a rank, where lines with one in them count the steps: "Step: 5, Rank: 0, loss =
+ * 2.1", then "val loss 2.2". */
+static const struct command_progress *counting_of(const struct command_reading *reading,
+                                                  const struct command_progress *progress) {
+    bool own = reading->rank >= 0 || progress->has_step || progress->has_part || progress->has_bar;
+    for (int i = 1; i < reading->rank_count && !own; i++) {
+        const struct command_progress *other = &reading->ranks[i];
+        if (other->within && other->has_step &&
+            (!progress->has_step || other->step > progress->step))
+            progress = other;
+    }
+    return progress;
+}
+
 static bool apply_printed(const struct command_form *form, const double *numbers,
                           struct command_reading *reading, command_found *found, void *state) {
     if (is_download(form, numbers))
         return false;
-    struct command_progress *progress = command_reading_of(reading, rank_of(form, numbers));
+    int rank = rank_of(form, numbers);
+    struct command_progress *progress = command_reading_of(reading, rank);
+    progress->within |= rank >= 0;
     if (is_other_bar(form, numbers, progress) || is_redrawn(form, numbers, progress))
         return true;
     bool any = false, by_epoch, evaluates, counted = count(form, numbers, progress, &evaluates);
-    double step = command_progress_step(progress, &by_epoch);
+    double step = command_progress_step(counting_of(reading, progress), &by_epoch);
     if (form->bar && by_epoch && !progress->has_part && !progress->has_epoch) {
         step = progress->bar; /* an object's epochs are no steps of a bar */
         by_epoch = false;

@@ -8,6 +8,7 @@ LAB_TEST(a_line_may_name_its_rank) {
         {"Epoch: 0, Step: 1, Rank: 0, loss = 3.1", "r0:loss=3.1@1"},
         {"Epoch: 0, Step: 1, Rank: 1, loss = 3.3", "r1:loss=3.3@1"},
         {"Epoch: 0, Step: 2, Rank: 1, loss = 3.2", "r1:loss=3.2@2"},
+        {"val loss 3.0", "val_loss=3@2"},
         {NULL},
         {"step 5 loss 2.5 rank 1", "r1:loss=2.5@5"},
         {"step 5 lora rank: 16 loss 2.5", "loss=2.5@5"},
