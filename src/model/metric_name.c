@@ -73,14 +73,17 @@ static const struct {
              {"log_likelihood", LAB_DIRECTION_HIGHER},
              {"bits_per_byte", LAB_DIRECTION_LOWER}};
 
-/* Between signs that are no letters: "val" is in "val_loss", not in "value". */
+/* Between signs that are no letters: "val" is in "val_loss", not in "value". In small letters. */
 static bool has_word(const char *name, const char *const *words) {
-    for (; *words; words++) {
-        size_t length = strlen(*words);
-        for (const char *at = name; (at = strcasestr(at, *words)); at++)
-            if ((at == name || !isalnum((unsigned char)at[-1])) &&
+    for (const char *at = name; *at; at++) {
+        if (at > name && isalnum((unsigned char)at[-1]))
+            continue;
+        for (const char *const *word = words; *word; word++) {
+            size_t length = (*at | 0x20) == **word ? strlen(*word) : 0; /* mostly */
+            if (length > 0 && strncasecmp(at, *word, length) == 0 &&
                 !isalpha((unsigned char)at[length]))
                 return true;
+        }
     }
     return false;
 }

@@ -89,6 +89,8 @@ static bool is_of_best(const char *line, size_t length) {
 }
 
 const char *command_line_announces(const char *line, size_t length, bool valued) {
+    if (isalnum((unsigned char)line[length - 1])) /* mostly */
+        return NULL;
     line = trim(line, &length, "");
     if (length == 0 || !strchr("*:{=", line[length - 1]))
         return NULL;
@@ -100,5 +102,5 @@ const char *command_line_announces(const char *line, size_t length, bool valued)
 
 bool command_line_is_average(const char *line, size_t length) {
     static const char begin[] = "Averaged stats:";
-    return length >= sizeof begin && memcmp(line, begin, sizeof begin - 1) == 0;
+    return *line == *begin && length >= sizeof begin && memcmp(line, begin, sizeof begin - 1) == 0;
 }

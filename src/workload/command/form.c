@@ -45,6 +45,7 @@ bool command_draft_add(struct command_draft *draft, const struct command_field *
     struct command_field *added = &draft->fields[draft->form.count++];
     *added = *field;
     draft->form.global |= (field->kind & COMMAND_IS_GLOBAL) != 0;
+    draft->form.ranked |= (field->kind & COMMAND_IS_RANK) != 0;
     added->name = memcpy(draft->names + draft->length, field->name, length);
     draft->length += length;
     return true;
@@ -323,7 +324,7 @@ static bool is_rank(const struct command_field *field, double value) {
 /* -1 = it names none */
 static int rank_of(const struct command_form *form, const double *numbers) {
     int rank = -1;
-    for (int i = 0; i < form->count; i++)
+    for (int i = 0; i < form->count && form->ranked; i++)
         if (is_rank(&form->fields[i], numbers[form->fields[i].number]))
             rank = (int)numbers[form->fields[i].number];
     return rank;

@@ -36,12 +36,12 @@ struct command_field {
 struct command_form {
     struct command_field *fields;
     int count;
-    bool object;      /* JSON or a dictionary */
-    bool bar;         /* of progress, by itself */
-    bool evaluation;  /* its bars count no steps of the training */
-    bool evaluated;   /* all of its values are of one */
-    const char *head; /* of an evaluation: how its names begin; NULL = it is none */
-    bool global;      /* one of its fields is */
+    bool object;         /* JSON or a dictionary */
+    bool bar;            /* of progress, by itself */
+    bool evaluation;     /* its bars count no steps of the training */
+    bool evaluated;      /* all of its values are of one */
+    const char *head;    /* of an evaluation: how its names begin; NULL = it is none */
+    bool global, ranked; /* one of its fields is; one names a rank */
 };
 
 struct command_draft { /* a form while it is made, with the line that it is made of; large */

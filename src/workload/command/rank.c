@@ -279,8 +279,10 @@ static bool skip_digits(struct cursor *cursor, const char *and) {
 /* "Tue " of "Tue Nov 18 04:12:33 2025", as time.ctime() has it. */
 static bool skip_weekday(struct cursor *cursor) {
     static const char *const days[] = {"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
+    if (cursor->end - cursor->at < 8 || cursor->at[3] != ' ' || cursor->at[7] != ' ')
+        return false;
     for (size_t i = 0; i < sizeof days / sizeof *days; i++)
-        if (cursor->end - cursor->at > 4 && memcmp(cursor->at, days[i], 4) == 0) {
+        if (memcmp(cursor->at, days[i], 4) == 0) {
             cursor->at += 4;
             return true;
         }
