@@ -49,7 +49,18 @@ static const struct {
     {"mape", LAB_DIRECTION_LOWER},    {"smape", LAB_DIRECTION_LOWER},
     {"rmsle", LAB_DIRECTION_LOWER},   {"merror", LAB_DIRECTION_LOWER},
     {"lpips", LAB_DIRECTION_LOWER},   {"fvd", LAB_DIRECTION_LOWER},
-    {"bpc", LAB_DIRECTION_LOWER},
+    {"bpc", LAB_DIRECTION_LOWER},     {"sacrebleu", LAB_DIRECTION_HIGHER},
+    {"auprc", LAB_DIRECTION_HIGHER},  {"jaccard", LAB_DIRECTION_HIGHER},
+    {"elbo", LAB_DIRECTION_HIGHER},   {"pesq", LAB_DIRECTION_HIGHER},
+    {"stoi", LAB_DIRECTION_HIGHER},   {"em", LAB_DIRECTION_HIGHER},
+    {"sdr", LAB_DIRECTION_HIGHER},    {"sisdr", LAB_DIRECTION_HIGHER},
+    {"lddt", LAB_DIRECTION_HIGHER},   {"plddt", LAB_DIRECTION_HIGHER},
+    {"mmlu", LAB_DIRECTION_HIGHER},   {"gsm8k", LAB_DIRECTION_HIGHER},
+    {"tflops", LAB_DIRECTION_HIGHER}, {"kid", LAB_DIRECTION_LOWER},
+    {"eer", LAB_DIRECTION_LOWER},     {"ce", LAB_DIRECTION_LOWER},
+    {"epe", LAB_DIRECTION_LOWER},     {"rmsd", LAB_DIRECTION_LOWER},
+    {"nmse", LAB_DIRECTION_LOWER},    {"mpjpe", LAB_DIRECTION_LOWER},
+    {"brier", LAB_DIRECTION_LOWER},   {"ece", LAB_DIRECTION_LOWER},
 };
 
 /* Parts of longer words: torchmetrics' "LanguageCrossEntropy". */
@@ -68,6 +79,9 @@ static const struct {
              {"hits@", LAB_DIRECTION_HIGHER},
              {"success_rate", LAB_DIRECTION_HIGHER},
              {"win_rate", LAB_DIRECTION_HIGHER},
+             {"hit_rate", LAB_DIRECTION_HIGHER},
+             {"pearson", LAB_DIRECTION_HIGHER},
+             {"spearman", LAB_DIRECTION_HIGHER},
              {"neg_log_likelihood", LAB_DIRECTION_LOWER},
              {"negative_log_likelihood", LAB_DIRECTION_LOWER},
              {"log_likelihood", LAB_DIRECTION_HIGHER},
@@ -157,8 +171,8 @@ static int find_known(const char *text, size_t length) {
 
 /* What is better lower decides, wherever it stands: "top1_error". */
 static enum lab_direction by_words(const char *name) {
-    static const char *const undirected[] = {"std",   "var",  "drop",   "gap",
-                                             "scale", "coef", "weight", NULL}; /* "reward_std" */
+    static const char *const undirected[] = {"std",  "var",    "drop",     "gap", "scale",
+                                             "coef", "weight", "neg_elbo", NULL}; /* "reward_std" */
     enum lab_direction better =
         lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
     if (has_word(name, undirected))
