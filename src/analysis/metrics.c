@@ -526,9 +526,10 @@ const struct lab_analysis lab_analysis_metrics = {
         "implies a "
         "direction (accuracy, loss, …). The objective is experiment.objective, or objective=METRIC "
         "here; "
-        "if not given, the metric that most settings and runs reported. Of equal ones, a "
-        "validation metric comes before others, a loss before an accuracy. Of several "
-        "studies, settings are compared with each other.",
+        "if not given, a reward or return, else the metric that most settings and runs reported. "
+        "Of "
+        "equal ones, a validation metric comes before others, a loss before an accuracy. Of "
+        "several studies, settings are compared with each other.",
     .options = metrics_options,
     .config_size = sizeof(struct metrics_config),
     .kinds = (const struct lab_analysis_kind[]){{"metrics.best", LAB_KIND_PROGRAM},

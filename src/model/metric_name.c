@@ -56,7 +56,8 @@ static const struct {
     {"sdr", LAB_DIRECTION_HIGHER},    {"sisdr", LAB_DIRECTION_HIGHER},
     {"lddt", LAB_DIRECTION_HIGHER},   {"plddt", LAB_DIRECTION_HIGHER},
     {"mmlu", LAB_DIRECTION_HIGHER},   {"gsm8k", LAB_DIRECTION_HIGHER},
-    {"tflops", LAB_DIRECTION_HIGHER}, {"kid", LAB_DIRECTION_LOWER},
+    {"tflops", LAB_DIRECTION_HIGHER}, {"rewards", LAB_DIRECTION_HIGHER},
+    {"kid", LAB_DIRECTION_LOWER},     {"returns", LAB_DIRECTION_HIGHER},
     {"eer", LAB_DIRECTION_LOWER},     {"ce", LAB_DIRECTION_LOWER},
     {"epe", LAB_DIRECTION_LOWER},     {"rmsd", LAB_DIRECTION_LOWER},
     {"nmse", LAB_DIRECTION_LOWER},    {"mpjpe", LAB_DIRECTION_LOWER},
@@ -131,29 +132,6 @@ const char *lab_metric_rate_unit(const char *name, const char *unit) {
     return NULL;
 }
 
-int lab_metric_name_place(const char *name, const char *unit) {
-    static const char *const final[] = {"final", NULL};
-    static const char *const losses[] = {"loss", "ppl", "perplexity", "nll", NULL};
-    static const char *const qualities[] = {"acc",  "accuracy", "auc", "bleu",   "f1",
-                                            "ap",   "iou",      "map", "reward", "score",
-                                            "top1", "top5",     "err", "error",  NULL};
-    static const char *const schedules[] = {"lr",   "learning_rate", "time",  "dt",   "ms",
-                                            "iter", "step",          "epoch", "norm", NULL};
-    bool evaluation = lab_metric_name_is_evaluation(name),
-         check = evaluation || has_word(name, final);
-    if (lab_metric_name_is_rate(name, unit))
-        return evaluation ? 9 : 8;
-    if (has_word(name, losses))
-        return check ? 0 : 4;
-    if (has_word(name, qualities))
-        return check ? 1 : 5;
-    return has_word(name, schedules) ? 16 : 6;
-}
-
-int lab_direction_find(const char *name) {
-    return lab_list_find_text(directions, sizeof directions / sizeof *directions, name);
-}
-
 /* The word, with or without its last digits ("map50"); < 0 = it is unknown. */
 static int find_known(const char *text, size_t length) {
     char word[64];
@@ -171,8 +149,10 @@ static int find_known(const char *text, size_t length) {
 
 /* What is better lower decides, wherever it stands: "top1_error". */
 static enum lab_direction by_words(const char *name) {
-    static const char *const undirected[] = {"std",  "var",    "drop",     "gap", "scale",
-                                             "coef", "weight", "neg_elbo", NULL}; /* "reward_std" */
+    static const char *const undirected[] = {/* "reward_std", "chosen_reward" */
+                                             "std",    "var",     "drop",     "gap",      "scale",
+                                             "coef",   "weight",  "chosen",   "rejected", "reject",
+                                             "margin", "margins", "neg_elbo", "code",     NULL};
     enum lab_direction better =
         lab_metric_name_is_rate(name, NULL) ? LAB_DIRECTION_HIGHER : LAB_DIRECTION_NONE;
     if (has_word(name, undirected))
@@ -192,6 +172,44 @@ static enum lab_direction by_words(const char *name) {
         if (strcasestr(name, parts[i].part))
             better = parts[i].better;
     return better;
+}
+
+/* "rollout/ep_rew_mean", "episode_return": what reinforcement learning is for, its loss being none
+ * of it. Not "rewards/format_reward", which is one of its parts. */
+static bool is_return(const char *name) {
+    static const char *const words[] = {"reward", "rewards", "rew", "return", "returns", NULL};
+    return has_word(name, words) && !strcasestr(name, "rewards/") &&
+           by_words(name) == LAB_DIRECTION_HIGHER;
+}
+
+int lab_metric_name_goal(const char *name) {
+    static const char *const ends[] = {"max", "min", NULL}; /* "episode_reward_max" */
+    return !is_return(name) ? 2 : has_word(name, ends);
+}
+
+int lab_metric_name_place(const char *name, const char *unit) {
+    static const char *const final[] = {"final", NULL};
+    static const char *const losses[] = {"loss", "ppl", "perplexity", "nll", NULL};
+    static const char *const qualities[] = {"acc",  "accuracy", "auc",   "bleu",  "f1",
+                                            "ap",   "iou",      "map",   "score", "top1",
+                                            "top5", "err",      "error", NULL};
+    static const char *const schedules[] = {"lr",   "learning_rate", "time",  "dt",   "ms",
+                                            "iter", "step",          "epoch", "norm", NULL};
+    bool evaluation = lab_metric_name_is_evaluation(name),
+         check = evaluation || has_word(name, final);
+    if (lab_metric_name_is_rate(name, unit))
+        return evaluation ? 9 : 8;
+    if (is_return(name))
+        return check ? -2 : -1;
+    if (has_word(name, losses))
+        return check ? 0 : 4;
+    if (has_word(name, qualities))
+        return check ? 1 : 5;
+    return has_word(name, schedules) ? 16 : 6;
+}
+
+int lab_direction_find(const char *name) {
+    return lab_list_find_text(directions, sizeof directions / sizeof *directions, name);
 }
 
 int lab_metric_objective_read(const char *text, size_t *ret_length, enum lab_direction *ret_better,

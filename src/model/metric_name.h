@@ -40,6 +40,11 @@ bool lab_metric_name_is_rate(const char *name, const char *unit);
 /* "eval_loss", "val/acc", "test_tokens_per_s": of an evaluation, not of the training. */
 bool lab_metric_name_is_evaluation(const char *name);
 
-/* Small = first: validation before training, a loss before other qualities, then rates, those of
- * evaluations after others; learning rates, times and counters last. */
+/* 0 = a reward or return, which decides over any loss; 1 = its least or largest; 2 = anything
+ * else. */
+int lab_metric_name_goal(const char *name);
+
+/* Small = first: a reward or return, then validation before training, a loss before other
+ * qualities, then rates, those of evaluations after others; learning rates, times and counters
+ * last. */
 int lab_metric_name_place(const char *name, const char *unit);

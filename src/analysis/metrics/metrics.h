@@ -105,8 +105,8 @@ void metrics_describe_best(const struct metrics_setting *setting,
 void metrics_align(struct metrics_metric *metric, bool at_end, struct lab_arena *arena);
 
 /* Which metric settings are to be chosen by. `asked` is its name, "name:max" or "name:min".
- * NULL = that which differs, then which most settings and runs reported, then by its name; "loss"
- * before "final_loss" where it has a curve. -1 = none. */
+ * NULL = that which differs, a reward before all else, then which most settings and runs reported,
+ * then by its name; "loss" before "final_loss" where it has a curve. -1 = none. */
 int metrics_objective(struct metrics_metric *metrics, int count,
                       const struct metrics_settings *settings, const char *asked);
 int metrics_refuse_objective(const struct metrics_metric *metrics, int count, const char *asked,

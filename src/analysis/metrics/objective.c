@@ -9,10 +9,10 @@
 #include <strings.h>
 
 /* Small = first, in the order of the keys: whether it differs between runs, whether it compares
- * settings at all, quality before rates, then by how many settings and runs reported it, then by
- * its name; a curve before the value that sums it up. */
+ * settings at all, quality before rates, a reward before all else, then by how many settings and
+ * runs reported it, then by its name; a curve before the value that sums it up. */
 struct rank {
-    int keys[7];
+    int keys[8];
 };
 
 /* "loss" of "final_loss" and "best_loss"; NULL = the name is none of these. */
@@ -60,8 +60,9 @@ static struct rank rank_of(const struct metrics_metric *metric,
     const struct metrics_metric *curve = find_curve(metric, metrics, count),
                                 *named = curve ? curve : metric;
     return (struct rank){{is_constant(metric, settings), metric->reported_by < several,
-                          metric->rate, -metric->reported_by, -metric->reported,
-                          lab_metric_name_place(named->name, named->unit), curve != NULL}};
+                          metric->rate, lab_metric_name_goal(named->name), -metric->reported_by,
+                          -metric->reported, lab_metric_name_place(named->name, named->unit),
+                          curve != NULL}};
 }
 
 static bool is_before(struct rank a, struct rank b) {

@@ -584,6 +584,31 @@ LAB_TEST(the_objective_is_what_most_runs_report) {
     }
 }
 
+/* Given a reward, then settings are compared by it, though more runs have a loss. */
+LAB_TEST(the_objective_is_the_reward) {
+    static const struct {
+        const char *name, *chosen;
+    } cases[] = {{"rollout/ep_rew_mean", "rollout/ep_rew_mean"},
+                 {"Mean return", "Mean return"},
+                 {"reward_std", "loss"},
+                 {"rewards/format_reward", "loss"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given made, *g = &made;
+        given_begin(&g->study, "test_matrix");
+        for (int k = 0; k < 4; k++) {
+            struct lab_study_run *run = add(g, k / 2 ? "sgd" : "adam", k % 2, "loss", 1 + k, 1);
+            struct lab_study_metric *said = lab_arena_alloc(&g->study.arena, 2, sizeof *said);
+            said[0] = run->metrics[0];
+            said[1] = (struct lab_study_metric){cases[i].name, "", -1, k * k - 2};
+            run->metrics = said;
+            run->metric_count = k == 3 ? 1 : 2; /* one ended before its first episode */
+        }
+        analyse(g);
+        assert_string_equal(g->result.parts[0].name, cases[i].chosen);
+        given_end(&g->study);
+    }
+}
+
 /* Given more metrics than a report shows, then what settings may be chosen by is kept. */
 LAB_TEST(many_metrics_hide_no_objective) {
     enum { COUNT = 600 };

@@ -69,6 +69,7 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         {"mmlu", LAB_DIRECTION_HIGHER},
         {"gsm8k", LAB_DIRECTION_HIGHER},
         {"tflops", LAB_DIRECTION_HIGHER},
+        {"episode_rewards", LAB_DIRECTION_HIGHER},
         {"val_kid", LAB_DIRECTION_LOWER},
         {"eer", LAB_DIRECTION_LOWER},
         {"ce", LAB_DIRECTION_LOWER},
@@ -81,6 +82,10 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
         {"ece", LAB_DIRECTION_LOWER},
         {"elbo_loss", LAB_DIRECTION_LOWER},
         {"neg_elbo", LAB_DIRECTION_NONE},
+        {"rewards/margins", LAB_DIRECTION_NONE},
+        {"chosen_reward", LAB_DIRECTION_NONE},
+        {"reject_reward", LAB_DIRECTION_NONE},
+        {"return_code", LAB_DIRECTION_NONE},
         {"embedding", LAB_DIRECTION_NONE},
         {"price", LAB_DIRECTION_NONE},
     };
@@ -104,4 +109,23 @@ LAB_TEST(words_of_a_name_or_the_study_give_the_direction) {
     assert_int_equal(lab_metric_direction("score_x", NULL), LAB_DIRECTION_HIGHER);
     assert_int_equal(lab_direction_find("lower"), LAB_DIRECTION_LOWER);
     assert_int_equal(lab_direction_find("Lower"), -1);
+}
+
+/* A reward or return is what reinforcement learning is for: before any loss, an evaluation's first,
+ * the mean before extremes. Parts of a reward and their spread are none. */
+LAB_TEST(a_reward_comes_before_losses) {
+    static const char *const order[] = {"eval/mean_reward", "rollout/ep_rew_mean", "val_loss",
+                                        "train/loss"};
+    static const struct {
+        const char *name;
+        int goal;
+    } cases[] = {{"episode_return", 0},     {"Mean reward", 0},       {"rollout/ep_rew_mean", 0},
+                 {"episode_reward_max", 1}, {"reward_std", 2},        {"rewards/format_reward", 2},
+                 {"chosen_reward", 2},      {"reward_model_loss", 2}, {"return_code", 2},
+                 {"rewards/margins", 2},    {"reinforced_loss", 2}};
+    for (size_t i = 1; i < sizeof order / sizeof *order; i++)
+        assert_true(lab_metric_name_place(order[i - 1], "") < lab_metric_name_place(order[i], ""));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (lab_metric_name_goal(cases[i].name) != cases[i].goal)
+            fail_msg("%s: not %d", cases[i].name, cases[i].goal);
 }
