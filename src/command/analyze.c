@@ -70,18 +70,13 @@ static bool is_key(const struct lab_analysis *analysis, const char *word) {
     return false;
 }
 
-/* What is no path may be the name of a study, as `gpulab list` shows it; before it, in an analysis
- * of recordings, its label. */
+/* What is no path may be the name of a study; words of other sources are looked up with them. */
 static const char *find_path(const struct lab_command_call *call,
                              const struct lab_analysis *analysis, const char *word) {
-    const char *folder, *label = NULL, *path = word;
-    if (analysis->source == LAB_ANALYSIS_OF_RECORDINGS)
-        label = lab_recordings_split(word, call->arena, &path);
-    if (analysis->source == LAB_ANALYSIS_OF_STUDIES) /* lab_studies_find knows names, too */
-        return word;
-    if (access(path, F_OK) == 0 || lab_folder_resolve(path, call->arena, &folder, NULL) < 0)
-        return word;
-    return label ? lab_arena_printf(call->arena, "%s=%s", label, folder) : folder;
+    const char *folder;
+    bool named = analysis->source == LAB_ANALYSIS_OF_TRACES && access(word, F_OK) < 0 &&
+                 lab_folder_resolve(word, call->arena, &folder, NULL) == 0;
+    return named ? folder : word;
 }
 
 /* "gpu=1" where neither such a key is known, nor such a file, nor what stands behind a label is

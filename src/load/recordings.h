@@ -23,9 +23,9 @@ struct lab_recording_source {
 
 /*
  * Files that lie beside each other and differ in their endings alone tell of the same: the
- * recording is taken, or else the file with all GPUs. `words` are paths already, their labels
- * before a '='. A folder without anything that could be one is LAB_ERR_USER. The sources are in the
- * arena.
+ * recording is taken, or else the file with all GPUs. What is no path is the newest study of that
+ * name, as `gpulab list` shows it. A folder without anything that could be one is LAB_ERR_USER. The
+ * sources are in the arena.
  */
 int lab_recordings_find(const char *const *words, int count, struct lab_arena *arena,
                         struct lab_recording_source **ret_sources, int *ret_count,

@@ -4,6 +4,7 @@
 
 #include "base/file/walk.h"
 #include "base/str.h"
+#include "run/folder.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -154,9 +155,18 @@ static const char *label_of_word(const char *const *words, int count, int own,
 static int take_word(struct found *found, const char *const *words, int count, int own,
                      struct lab_err *err) {
     const char *path, *label = lab_recordings_split(words[own], found->arena, &path);
+    struct lab_err refused = LAB_ERR_INIT;
     struct stat info;
-    if (stat(path, &info) < 0)
-        return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", words[own]);
+    if (stat(path, &info) < 0) {
+        int missing = errno;
+        bool file = strchr(path, '/') || lab_walk_ending(path, endings) >= 0;
+        if (!label && count > 1)
+            label = label_of_word(words, count, own, found->arena); /* not its folder's: a time */
+        if (lab_folder_resolve(path, found->arena, &path, &refused) < 0)
+            return file ? lab_err_set_errno(err, LAB_ERR_USER, missing, "%s", words[own])
+                        : lab_err_set(err, refused.code, "%s", refused.text);
+        return look_in(found, path, label, err);
+    }
     bool study = lab_str_equal(base_of(path), "study.db");
     if (!label && (count > 1 || (!S_ISDIR(info.st_mode) && !study)))
         label = label_of_word(words, count, own, found->arena);

@@ -123,6 +123,15 @@ expect_status 2
 expect_err 'would replace its report'
 cmp -s "$folder/report/index.html" before.html || fail "$what: the study's own report was replaced"
 
+# a study may be given by its name among others, as alone
+run report quick_test half=half_multi_gpu.json -o mixed
+expect_status 0
+expect_file mixed/index.html
+expect_out 'compare: half and quick_test: inconclusive'
+run report quick_tset half_multi_gpu.json -o mixed
+expect_status 2
+expect_err "no study 'quick_tset'; did you mean 'quick_test'"
+
 # pictures of one analysis
 run analyze balance stats_multi_gpu.json --charts drawings
 expect_status 0
