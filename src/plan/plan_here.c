@@ -425,10 +425,17 @@ void plan_note_programs(struct plan_book *book, const struct plan_job *job) {
                   book->machine->source);
     if (matrix && matrix->type == LAB_VALUE_MAP && job->workload->external)
         note_unused(book, job, matrix);
+    LAB_AUTO(str, unused);
     for (int i = 0; matrix && matrix->type == LAB_VALUE_MAP && i < matrix->count; i++)
         if (plan_is_unused_setting(job, matrix->keys[i], matrix->items[i]))
-            plan_note(book, "matrix.%s has no effect: %s has no such option", matrix->keys[i],
-                      job->workload->name);
+            lab_str_printf(&unused, "%s%s", unused.length ? ", " : "", matrix->keys[i]);
+    if (unused.length)
+        plan_note(book, "of the matrix, %s has no option for: %s", job->workload->name,
+                  unused.text);
+    const struct lab_value *processes = lab_value_get(job->experiment, "processes");
+    if (processes && processes->type == LAB_VALUE_STRING && !job->keys.processes)
+        plan_note(book, "processes=%s has no effect: %s is not a program", processes->string,
+                  job->workload->name);
     for (int i = 0; i < job->experiment->count; i++) {
         const struct lab_value *value = job->experiment->items[i];
         if (value->type != LAB_VALUE_NULL &&

@@ -360,6 +360,26 @@ static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct 
     return 0;
 }
 
+/* A preset's is for programs: without one, workloads of gpulab's run on the same gangs. */
+static int check_launcher(struct plan_job *job, struct lab_err *err) {
+    const struct lab_value *value = lab_value_get(job->experiment, "processes");
+    const struct lab_workload *own = NULL;
+    int programs = 0;
+    for (int i = 0; i < job->workload_count; i++) {
+        programs += job->workloads[i]->external;
+        own = own || job->workloads[i]->external ? own : job->workloads[i];
+    }
+    if (!own || !job->keys.processes || !lab_str_equal(job->keys.processes, "launcher"))
+        return 0;
+    if (programs > 0 || value->line == 0)
+        return lab_value_err(value, err,
+                             "experiment.processes=launcher starts a program of your own once for "
+                             "all GPUs of a gang; %s is a workload of gpulab's: leave %s out",
+                             own->name, programs > 0 ? "one of them" : "it");
+    job->keys.processes = NULL; /* plan_note_programs notes it */
+    return 0;
+}
+
 int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     job->experiment = lab_value_get(job->tree, "experiment");
     if (!job->experiment || job->experiment->type != LAB_VALUE_MAP)
@@ -369,13 +389,8 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
         return -1;
     if (check_objective(job, err) < 0 || find_workloads(job, arena, err) < 0)
         return -1;
-    for (int i = 0; i < job->workload_count; i++)
-        if (job->keys.processes && lab_str_equal(job->keys.processes, "launcher") &&
-            !job->workloads[i]->external)
-            return lab_value_err(lab_value_get(job->experiment, "processes"), err,
-                                 "experiment.processes=launcher starts a program of your own once "
-                                 "for all GPUs of a gang; %s is a workload of gpulab's",
-                                 job->workloads[i]->name);
+    if (check_launcher(job, err) < 0)
+        return -1;
     if (job->workload->external) { /* one run of the program, unless told otherwise */
         job->keys.test.num_samples = 1;
         job->keys.test.warmup_samples = 0;

@@ -83,8 +83,21 @@ LAB_TEST(a_matrix_over_a_workload_of_gpulabs) {
     assert_int_equal(lab_value_get(plan.runs[1].options, "batch_size")->integer, 64);
     assert_true(lab_value_get(plan.runs[1].options, "lr")->number == 0.1);
     assert_true(plan.runs[0].iterations > 1);
-    assert_string_equal(plan.notes[0], "matrix.optimizer has no effect: mlp has no such option");
-    assert_string_equal(plan.notes[1], "matrix.max_iters has no effect: mlp has no such option");
+    assert_string_equal(plan.notes[0],
+                        "of the matrix, mlp has no option for: optimizer, max_iters");
+    /* as is its launcher */
+    PLAN("experiment=test_matrix", "experiment/ddp=4gpus", "experiment.workload=mlp",
+         "device=sim:g5.12xlarge");
+    assert_int_equal(plan.run_count, 1);
+    assert_int_equal(plan.runs[0].rank_count, 4);
+    assert_int_not_equal(plan.runs[0].processes, LAB_PLAN_LAUNCHER);
+    assert_int_equal(lab_value_get(plan.runs[0].options, "batch_size")->integer, 256);
+    assert_string_equal(plan.notes[0],
+                        "of the matrix, mlp has no option for: optimizer, max_iters, ddp_backend, "
+                        "find_unused_parameters, tracker");
+    assert_string_equal(plan.notes[1], "processes=launcher has no effect: mlp is not a program");
+    REFUSED(FOUR_NODES, "mlp is a workload of gpulab's: leave it out", "experiment=test_matrix",
+            "experiment.workload=mlp", "device=cpu", "experiment.processes=launcher");
     PLAN("experiment=test_matrix", "experiment.workload=gemm",
          "+experiment.matrix.shape=[{m: 64, n: 64, k: 64}, {m: 128, n: 64, k: 64}]");
     assert_int_equal(plan.run_count, 2);
