@@ -119,6 +119,10 @@ const char *const *lab_command_topic_names(const struct lab_topic *topics, struc
  * is said about it. `columns`: where that begins, in one line; 0 = behind the names, broken. */
 void lab_command_print_topics(const struct lab_command_call *call, const char *const keys[3],
                               const struct lab_topic *topics, int columns, const char *hint);
+struct lab_doc;
+/* The list alone, where a document has several. */
+void lab_command_add_topics(struct lab_doc *doc, const char *const keys[3],
+                            const struct lab_topic *topics, int columns, struct lab_arena *arena);
 /* The same as a section of its help, with room for another behind it. */
 struct lab_manual_section *lab_command_topic_section(const char *title,
                                                      const struct lab_topic *topics,

@@ -80,9 +80,8 @@ const char *const *lab_command_topic_names(const struct lab_topic *topics,
     return names;
 }
 
-void lab_command_print_topics(const struct lab_command_call *call, const char *const keys[3],
-                              const struct lab_topic *topics, int columns, const char *hint) {
-    struct lab_doc *doc = lab_doc_open(call->command->name, call->arena);
+void lab_command_add_topics(struct lab_doc *doc, const char *const keys[3],
+                            const struct lab_topic *topics, int columns, struct lab_arena *arena) {
     int width = 0;
     for (const struct lab_topic *topic = topics; topic->name; topic++)
         width = (int)strlen(topic->name) > width ? (int)strlen(topic->name) : width;
@@ -90,17 +89,23 @@ void lab_command_print_topics(const struct lab_command_call *call, const char *c
     lab_doc_begin_list(doc, (struct lab_doc_list){.key = keys[0]});
     for (const struct lab_topic *topic = topics; topic->name; topic++) {
         lab_doc_begin(doc, (struct lab_doc_section){.key = NULL});
-        lab_doc_data(doc, keys[1], lab_value_string(call->arena, topic->name));
-        lab_doc_data(doc, keys[2], lab_value_string(call->arena, topic->help));
+        lab_doc_data(doc, keys[1], lab_value_string(arena, topic->name));
+        lab_doc_data(doc, keys[2], lab_value_string(arena, topic->help));
         if (columns)
             lab_doc_line_whole(doc, topic->name, "%s", topic->help);
         else
             lab_doc_line(doc, topic->name, "%s", topic->help);
         if (topic->origin)
-            lab_doc_data(doc, "origin", lab_value_string(call->arena, topic->origin));
+            lab_doc_data(doc, "origin", lab_value_string(arena, topic->origin));
         lab_doc_end(doc);
     }
     lab_doc_end(doc);
+}
+
+void lab_command_print_topics(const struct lab_command_call *call, const char *const keys[3],
+                              const struct lab_topic *topics, int columns, const char *hint) {
+    struct lab_doc *doc = lab_doc_open(call->command->name, call->arena);
+    lab_command_add_topics(doc, keys, topics, columns, call->arena);
     lab_doc_gap(doc);
     if (!call->console->quiet)
         lab_doc_text(doc, LAB_DOC_SAYS, "%s", hint);

@@ -29,9 +29,10 @@ static const char *const info_choices[] = {"defaults", "searchpath", "plan", NUL
 static const struct lab_option run_options[] = {
     {"multirun", LAB_OPTION_FLAG, offsetof(struct run_config, multirun), .letter = 'm',
      .help = "allow overrides that stand for several values (key=1,2,3): a sweep"},
-    {"list", LAB_OPTION_FLAG, offsetof(struct run_config, list), .help = "list the studies"},
-    {"show", LAB_OPTION_STRING, offsetof(struct run_config, show), .value_name = "STUDY",
-     .help = "print a study's file as it is"},
+    {"list", LAB_OPTION_FLAG, offsetof(struct run_config, list),
+     .help = "list the studies and their presets"},
+    {"show", LAB_OPTION_STRING, offsetof(struct run_config, show), .value_name = "NAME",
+     .help = "print a study's or preset's file as it is"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct run_config, dry_run),
      .help = "show what would run, how long it takes and how much disk; starts no study"},
     {"quick", LAB_OPTION_FLAG, offsetof(struct run_config, quick),
@@ -53,10 +54,11 @@ static const struct lab_option run_options[] = {
 
 /* --- studies --- */
 
-/* NULL and an error where one can't be read. */
-static const struct lab_topic *find_studies(const struct lab_config_path *path,
-                                            struct lab_arena *arena, struct lab_err *err) {
-    const char *const *names = lab_config_options(path, "experiment", arena), *yaml;
+/* Of studies or presets. NULL and an error where one can't be read. */
+static const struct lab_topic *read_topics(const struct lab_config_path *path,
+                                           const char *const *names, struct lab_arena *arena,
+                                           struct lab_err *err) {
+    const char *yaml;
     size_t count = 0, length;
     while (names[count])
         count++;
@@ -70,15 +72,34 @@ static const struct lab_topic *find_studies(const struct lab_config_path *path,
     return topics;
 }
 
+static const struct lab_topic *find_studies(const struct lab_config_path *path,
+                                            struct lab_arena *arena, struct lab_err *err) {
+    return read_topics(path, lab_config_options(path, "experiment", arena), arena, err);
+}
+
 static int print_studies(const struct lab_command_call *call, const struct lab_config_path *path,
                          struct lab_err *err) {
-    const struct lab_topic *topics = find_studies(path, call->arena, err);
-    if (topics)
-        lab_command_print_topics(call, (const char *const[]){"studies", "study", "summary"}, topics,
-                                 0,
-                                 "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab "
-                                 "help run STUDY' explains it.");
-    return topics ? 0 : -1;
+    struct lab_arena *arena = call->arena;
+    const struct lab_topic *studies = find_studies(path, arena, err),
+                           *presets = read_topics(path, lab_run_presets(path, arena), arena, err);
+    if (!studies || !presets)
+        return -1;
+    struct lab_doc *doc = lab_doc_open("run", arena);
+    lab_command_add_topics(doc, (const char *const[]){"studies", "study", "summary"}, studies, 0,
+                           arena);
+    lab_doc_gap(doc);
+    lab_doc_text(doc, LAB_DOC_SAYS,
+                 "Presets, chosen by experiment/NAME: gpulab run test_matrix experiment/%s",
+                 presets->name);
+    lab_command_add_topics(doc, (const char *const[]){"presets", "preset", "summary"}, presets, 0,
+                           arena);
+    lab_doc_gap(doc);
+    if (!call->console->quiet)
+        lab_doc_text(doc, LAB_DOC_SAYS,
+                     "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab help run STUDY' "
+                     "explains it; 'gpulab run --show NAME' prints a study's or preset's file.");
+    lab_doc_print(doc, call->console);
+    return 0;
 }
 
 static int show_study(const struct lab_command_call *call, const struct lab_config_path *path,
@@ -92,7 +113,8 @@ static int show_study(const struct lab_command_call *call, const struct lab_conf
         return 0;
     }
     struct lab_value *map = lab_value_map(call->arena);
-    lab_value_set_string(call->arena, map, "study", name);
+    lab_value_set_string(call->arena, map,
+                         lab_run_is_study(path, name, call->arena) ? "study" : "preset", name);
     lab_value_set_string(call->arena, map, "origin", origin);
     lab_value_set_string(call->arena, map, "yaml", yaml);
     lab_console_print_json(call->console, map);
@@ -322,7 +344,8 @@ static const struct lab_manual_section *run_sections(struct lab_arena *arena, co
         if (lab_run_read_study(&path, word, arena, &yaml, &length, &origin, err) < 0)
             return NULL;
         all = lab_arena_alloc(arena, 2, sizeof *all);
-        all[0].title = lab_arena_printf(arena, "Study %s", word);
+        all[0].title = lab_arena_printf(
+            arena, "%s %s", lab_run_is_study(&path, word, arena) ? "Study" : "Preset", word);
         all[0].text = lab_run_comment(yaml, arena);
         return all;
     }
@@ -349,6 +372,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab run numa_study --quick", "one run of each point: a first look, no verdict"},
     {"gpulab run quick_test repeat=5", "five runs of each point, for intervals across runs"},
     {"gpulab run --show numa_study > mine.yaml", "a study's file, to start your own from"},
+    {"gpulab run --show ddp=4gpus", "what a preset of test_matrix sets"},
     {NULL},
 };
 

@@ -45,6 +45,10 @@ int lab_config_read(const struct lab_config_path *path, const char *name, struct
 const char *const *lab_config_options(const struct lab_config_path *path, const char *group,
                                       struct lab_arena *arena);
 
+/* The groups directly below one, likewise: "ddp" and "matrix" of "experiment". */
+const char *const *lab_config_groups(const struct lab_config_path *path, const char *group,
+                                     struct lab_arena *arena);
+
 /* The built-in study whose report opens with this analysis, by its `answers`: "numa_study" for
  * "numa". The first by name; NULL = there is none. */
 const char *lab_config_study_for(const char *analysis, struct lab_arena *arena);

@@ -143,6 +143,18 @@ static void add_folder(struct names *names, const char *folder, const char *grou
             add_option(names, entry->d_name, arena);
 }
 
+/* Ascending, each once. */
+static const char *const *ordered(const struct names *names, struct lab_arena *arena) {
+    if (names->count)
+        qsort(names->items, (size_t)names->count, sizeof *names->items, lab_str_compare);
+    const char **items = lab_arena_alloc(arena, (size_t)names->count + 1, sizeof *items);
+    int count = 0;
+    for (int i = 0; i < names->count; i++)
+        if (i == 0 || strcmp(names->items[i], names->items[i - 1]) != 0)
+            items[count++] = names->items[i];
+    return items;
+}
+
 const char *const *lab_config_options(const struct lab_config_path *path, const char *group,
                                       struct lab_arena *arena) {
     struct names names = {0};
@@ -153,14 +165,33 @@ const char *const *lab_config_options(const struct lab_config_path *path, const 
             if (below(file->path, group))
                 add_option(&names, below(file->path, group), arena);
     }
-    if (names.count)
-        qsort(names.items, (size_t)names.count, sizeof *names.items, lab_str_compare);
-    const char **options = lab_arena_alloc(arena, (size_t)names.count + 1, sizeof *options);
-    int count = 0;
-    for (int i = 0; i < names.count; i++)
-        if (i == 0 || strcmp(names.items[i], names.items[i - 1]) != 0)
-            options[count++] = names.items[i];
-    return options;
+    return ordered(&names, arena);
+}
+
+const char *const *lab_config_groups(const struct lab_config_path *path, const char *group,
+                                     struct lab_arena *arena) {
+    struct names names = {0};
+    const char *full;
+    struct stat info;
+    if (!is_inside(group))
+        return ordered(&names, arena);
+    for (const char *const *folder = path->folders; folder && *folder; folder++) {
+        LAB_AUTO_CLOSEDIR DIR *directory =
+            opendir(lab_arena_printf(arena, "%s/%s", *folder, group));
+        for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+            const char *name = lab_arena_printf(arena, "%s/%s", group, entry->d_name);
+            if (!strchr("._", entry->d_name[0]) &&
+                look_up(*folder, name, arena, &full, &info) == 1 && S_ISDIR(info.st_mode))
+                LAB_ADD(names.items, names.count, arena) = lab_arena_strdup(arena, entry->d_name);
+        }
+    }
+    for (const struct lab_config_file *file = lab_config_files; file->path; file++) {
+        const char *inner = below(file->path, group), *slash = inner ? strchr(inner, '/') : NULL;
+        if (slash && !strchr("._", inner[0]))
+            LAB_ADD(names.items, names.count, arena) =
+                lab_arena_strndup(arena, inner, (size_t)(slash - inner));
+    }
+    return ordered(&names, arena);
 }
 
 const char *lab_config_study_for(const char *analysis, struct lab_arena *arena) {

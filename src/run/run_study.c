@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define GROUP "experiment"
+
 /* --- where configs come from --- */
 
 struct lab_config_path lab_run_path(const char *config_dir, struct lab_arena *arena) {
@@ -18,13 +20,54 @@ struct lab_config_path lab_run_path(const char *config_dir, struct lab_arena *ar
     return (struct lab_config_path){.folders = folders};
 }
 
+/* --- presets --- */
+
+const char *const *lab_run_presets(const struct lab_config_path *path, struct lab_arena *arena) {
+    const char *const *groups = lab_config_groups(path, GROUP, arena), **presets = NULL;
+    int count = 0;
+    for (int g = 0; groups[g]; g++) {
+        const char *group = lab_arena_printf(arena, GROUP "/%s", groups[g]);
+        const char *const *options = lab_config_options(path, group, arena);
+        for (int i = 0; options[i]; i++)
+            LAB_ADD(presets, count, arena) =
+                lab_arena_printf(arena, "%s=%s", groups[g], options[i]);
+    }
+    LAB_ADD(presets, count, arena) = NULL;
+    return presets;
+}
+
+/* "ddp=4gpus" by that name, "ddp/4gpus", "4gpus", each also below "experiment/"; `ret_count`: how
+ * many have that name. */
+static const char *find_preset(const struct lab_config_path *path, const char *name,
+                               struct lab_arena *arena, int *ret_count) {
+    const char *const *presets = lab_run_presets(path, arena), *found = NULL;
+    *ret_count = 0;
+    if (lab_str_starts(name, GROUP "/"))
+        name += strlen(GROUP "/");
+    for (int i = 0; presets[i]; i++) {
+        const char *equals = strchr(presets[i], '=');
+        size_t length = (size_t)(equals - presets[i]);
+        bool is_same = lab_str_equal(name, equals + 1) ||
+                       (strncmp(name, presets[i], length) == 0 && strchr("=/", name[length]) &&
+                        name[length] && lab_str_equal(name + length + 1, equals + 1));
+        if (is_same && (*ret_count)++ == 0)
+            found = presets[i];
+    }
+    return found;
+}
+
 /* --- words --- */
 
 static int refuse_study(const struct lab_config_path *path, const char *name,
                         struct lab_arena *arena, struct lab_err *err) {
-    const char *const *all = lab_config_options(path, "experiment", arena);
+    const char *const *all = lab_config_options(path, GROUP, arena);
     const char *nearest = lab_str_nearest(name, all);
     LAB_AUTO(str, list);
+    int count;
+    const char *preset = find_preset(path, name, arena, &count);
+    if (preset)
+        return lab_err_set(err, LAB_ERR_USER, "'%.80s' is a preset: gpulab run STUDY experiment/%s",
+                           name, preset);
     lab_str_add_list(&list, all, "and");
     lab_err_set(err, LAB_ERR_USER, "there is no study '%.80s'%s%s%s; there are %s%s", name,
                 nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "",
@@ -34,7 +77,7 @@ static int refuse_study(const struct lab_config_path *path, const char *name,
 
 bool lab_run_is_study(const struct lab_config_path *path, const char *name,
                       struct lab_arena *arena) {
-    return lab_str_find(name, lab_config_options(path, "experiment", arena)) >= 0;
+    return lab_str_find(name, lab_config_options(path, GROUP, arena)) >= 0;
 }
 
 /* The override that a word stands for; `*study` is the study named so far. */
@@ -96,12 +139,27 @@ int lab_run_words(const struct lab_config_path *path, const char *device, const 
 
 /* --- studies --- */
 
+static int refuse_preset(const struct lab_config_path *path, const char *name, int count,
+                         struct lab_arena *arena, struct lab_err *err) {
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, lab_run_presets(path, arena), "and");
+    return lab_err_set(err, LAB_ERR_USER, "%s preset '%.80s'; there are %s",
+                       count ? "more than one" : "there is no", name, list.text);
+}
+
 int lab_run_read_study(const struct lab_config_path *path, const char *name,
                        struct lab_arena *arena, const char **ret_text, size_t *ret_length,
                        const char **ret_origin, struct lab_err *err) {
-    if (!lab_run_is_study(path, name, arena))
+    int count = 0;
+    bool study = lab_run_is_study(path, name, arena);
+    const char *preset = study ? NULL : find_preset(path, name, arena, &count);
+    if (!study && (count > 1 || (count == 0 && strpbrk(name, "=/"))))
+        return refuse_preset(path, name, count, arena, err);
+    if (!study && count == 0)
         return refuse_study(path, name, arena, err);
-    const char *file = lab_arena_printf(arena, "experiment/%s.yaml", name);
+    char *file = lab_arena_printf(arena, GROUP "/%s.yaml", study ? name : preset);
+    if (preset)
+        *strchr(file, '=') = '/';
     return lab_config_read(path, file, arena, ret_text, ret_length, ret_origin, err);
 }
 

@@ -22,7 +22,13 @@ int lab_run_words(const struct lab_config_path *path, const char *device, const 
 /* Whether a study of that name can be run. */
 bool lab_run_is_study(const struct lab_config_path *path, const char *name,
                       struct lab_arena *arena);
-/* A study's file as it was found, and its name in `ret_origin`; unknown ones name the nearest. */
+/* The presets of studies, groups below experiment/, by group and name: "ddp=4gpus". */
+const char *const *lab_run_presets(const struct lab_config_path *path, struct lab_arena *arena);
+/*
+ * A study's or preset's file as it was found, and its name in `ret_origin`; unknown ones name the
+ * nearest. A preset is named as a word chooses it, "experiment/ddp=4gpus", by its path, or by as
+ * much of the end as only it has: "4gpus".
+ */
 int lab_run_read_study(const struct lab_config_path *path, const char *name,
                        struct lab_arena *arena, const char **ret_text, size_t *ret_length,
                        const char **ret_origin, struct lab_err *err);

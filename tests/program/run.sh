@@ -18,6 +18,8 @@ for line in "run" "run --list"; do
         throughput_study stability test_matrix train_scaling nccl_settings; do
         expect_out "^ +$study +[A-Za-z]"
     done
+    expect_out "^  ddp=4gpus +Data-parallel training"
+    expect_out "^  matrix=quick +[A-Za-z]"
     grep -q "_base" "$work/out" && fail "$what lists _base"
 done
 run run --list --json
@@ -32,6 +34,25 @@ done
 run run --show nmua_study
 expect_status 2
 expect_err "did you mean 'numa_study'"
+# a preset's, by any of its names; those of a folder of one's own, too
+for name in experiment/ddp=4gpus experiment/ddp/4gpus ddp=4gpus ddp/4gpus 4gpus; do
+    run run --show $name
+    expect_status 0
+    cmp -s conf/experiment/ddp/4gpus.yaml "$work/out" || fail "$what isn't the preset"
+done
+mkdir -p "$work/own/experiment/net" "$work/own/experiment/ddp"
+echo '# Wide.' | tee "$work/own/experiment/net/wide.yaml" >"$work/own/experiment/ddp/wide.yaml"
+run run --list --config-dir "$work/own"
+expect_out "^  ddp=wide +Wide$"
+expect_out "^  net=wide +Wide$"
+run run --show wide --config-dir "$work/own"
+expect_status 2
+expect_err "more than one preset 'wide'; there are ddp=1gpu, "
+run run --show ddp=5gpus
+expect_err "there is no preset 'ddp=5gpus'; there are ddp=1gpu, "
+run run 4gpus
+expect_status 2
+expect_err "'4gpus' is a preset: gpulab run STUDY experiment/ddp=4gpus"
 
 # the plan, on a machine that is elsewhere
 run run numa_study --dry-run --topology $four

@@ -131,6 +131,9 @@ LAB_TEST(a_studys_file_is_read_by_its_name) {
     assert_contains(origin, "experiment/quick_test.yaml");
     assert_true(lab_run_is_study(&built_in, "quick_test", &test_arena));
     assert_false(lab_run_is_study(&built_in, "quick", &test_arena));
-    ASSERT_FAILS(lab_run_read_study(&built_in, "quick", &test_arena, &text, &length, &origin, err),
-                 LAB_ERR_USER, "there is no study 'quick'");
+    ASSERT_FAILS(lab_run_read_study(&built_in, "slow", &test_arena, &text, &length, &origin, err),
+                 LAB_ERR_USER, "there is no study 'slow'");
+    /* a preset's by the end of its name, where that is its alone */
+    ASSERT_OK(lab_run_read_study(&built_in, "quick", &test_arena, &text, &length, &origin, err));
+    assert_contains(origin, "experiment/matrix/quick.yaml");
 }
