@@ -337,6 +337,7 @@ static void add_part(struct lab_analysis_result *result, const struct metrics_se
     if (!chosen || !directed)      /* else the summary has it */
         lab_analysis_hide_columns(
             lab_rows_add_table(part, "by_setting", "By setting", &rows, arena), arena);
+    metrics_keys_add_table(part, metric, arena);
     part->answer = metrics_answer(metric, settings, chosen, arena);
     LAB_PART_FIGURES(part, metric_fields, metric, arena);
     note_lost(result, metric, arena);
@@ -356,7 +357,10 @@ static void add_claims(struct lab_analysis_result *result, const struct metrics_
     if (metric->class_count > 0)
         return;
     const struct lab_claim *lead = &metric->lead,
+                           *by_key = metric->best ? NULL : metrics_keys_worst(metric),
                            *stated = metric->best ? lead : metrics_worst(metric);
+    if (by_key)
+        metrics_keys_add_claims(result, metric, arena);
     if (stated)
         lab_analysis_add_claim(result, stated, arena);
     if (stated != lead && lead->verdict != LAB_CLAIM_NOT_TESTED &&
@@ -368,10 +372,22 @@ static void add_claims(struct lab_analysis_result *result, const struct metrics_
             !(stated && is_same_pair(change, stated)))
             lab_analysis_add_claim(result, change, arena);
     }
+    if (!by_key)
+        metrics_keys_add_claims(result, metric, arena);
 }
 
 #define DIVERGED                                                                                   \
     "Lower the learning rate, clip gradients or use bf16 or fp32; check the input for NaN"
+
+/* The best of the settings that the choice leaves, as a line to paste. */
+static void use(struct lab_analysis_result *result, const struct metrics_setting *setting,
+                const char *choice, struct lab_arena *arena) {
+    const struct lab_value *command = lab_value_get(setting->point.runs[0]->options, "command");
+    result->command = metrics_command(setting, arena);
+    bool numbered = result->command && command && strstr(command->string, "{repeat}");
+    result->action = lab_arena_printf(arena, "%s%s", choice,
+                                      numbered ? " (SEED: the study's repeat number)" : "");
+}
 
 /* What to use: the settings that the answer names. */
 static void add_action(struct lab_analysis_result *result, const struct metrics_metric *metric,
@@ -380,16 +396,16 @@ static void add_action(struct lab_analysis_result *result, const struct metrics_
         result->action = DIVERGED;
     } else if (metric->class_count > 0) {
         result->action = metrics_class_action(metric, arena);
-    } else if (metric->best) {
-        const struct lab_value *command =
-            lab_value_get(metric->values[0].setting->point.runs[0]->options, "command");
-        result->command = metrics_command(metric->values[0].setting, arena);
-        bool numbered = result->command && command && strstr(command->string, "{repeat}");
-        result->action = lab_arena_printf(arena, "Use %s%s", metric->best,
-                                          numbered ? " (SEED: the study's repeat number)" : "");
     } else {
-        result->action = metrics_choice(metric, arena);
-        if (!result->action && metrics_withheld(metric))
+        const char *by_key = metrics_keys_choice(metric, arena),
+                   *choice = metric->best ? lab_arena_printf(arena, "Use %s", metric->best)
+                             : by_key     ? by_key
+                                          : metrics_choice(metric, arena);
+        const struct metrics_setting *setting =
+            by_key && !metric->best ? metric->keys->advised : metric->values[0].setting;
+        if (choice)
+            use(result, setting, choice, arena);
+        else if (metrics_withheld(metric))
             result->action = lab_words_capital(metrics_withheld(metric), arena);
     }
 }
@@ -416,6 +432,7 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
     for (int i = 0; i < valued; i++) {
         metrics_align(&metrics[i], settings->at_end, arena);
         add_compared(&metrics[i], arena);
+        metrics[i].by_key = i == first;
         if (!metrics_compare_classes(&metrics[i], arena))
             metrics_compare(&metrics[i], arena);
     }
@@ -535,6 +552,8 @@ const struct lab_analysis lab_analysis_metrics = {
     .kinds = (const struct lab_analysis_kind[]){{"metrics.best", LAB_KIND_PROGRAM},
                                                 {"metrics.setting", LAB_KIND_PROGRAM},
                                                 {"metrics.worse", LAB_KIND_PROGRAM},
+                                                {"metrics.key", LAB_KIND_PROGRAM},
+                                                {"metrics.interaction", LAB_KIND_PROGRAM},
                                                 {"metrics.energy", LAB_KIND_PROGRAM},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -282,10 +282,14 @@ static struct other_question advise_setting(const struct lab_study_table *table,
         lab_analysis_run(metrics, NULL, &input, arena, &result, NULL) < 0)
         return (struct other_question){0};
     const char *action = result.action ? result.action : "Nothing is advised";
-    return (struct other_question){lab_str_starts(result.answer, action)
-                                       ? result.answer
-                                       : lab_arena_printf(arena, "%s. %s", action, result.answer),
-                                   "Its command", result.command};
+    const char *remark = strstr(action, " (SEED: "); /* on the command */
+    size_t length = remark ? (size_t)(remark - action) : strlen(action);
+    const char *answer = lab_arena_printf(arena, "%s. %s", action, result.answer);
+    if (strncmp(result.answer, action, length) == 0) /* it says what to do already */
+        answer = remark ? lab_arena_printf(arena, "%s %.*s.", result.answer,
+                                           (int)strcspn(remark + 2, ")"), remark + 2)
+                        : result.answer;
+    return (struct other_question){answer, "Its command", result.command};
 }
 
 /* Of a study that has been run; an answer of NULL = none. */

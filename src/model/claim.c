@@ -168,6 +168,19 @@ static const char *interval(const struct lab_claim *claim, struct lab_arena *are
                             percent(most, arena));
 }
 
+const char *lab_claim_amount(const struct lab_claim *claim, struct lab_arena *arena) {
+    const char *value = amount(claim, arena);
+    double least = fmin(fabs(claim->low), fabs(claim->high)),
+           most = fmax(fabs(claim->low), fabs(claim->high));
+    if (is_factor(claim))
+        return lab_arena_printf(arena, "over %d%%", 100 * LAB_CHANGE_FACTOR);
+    if (isnan(least) || claim->low * claim->high < 0)
+        return value;
+    return claim->difference ? lab_arena_printf(arena, "%s [%.3g, %.3g]", value, least, most)
+                             : lab_arena_printf(arena, "%s [%s, %s]", value, percent(least, arena),
+                                                percent(most, arena));
+}
+
 #define ONE_RUN ": no interval"
 
 /* A value without a verdict: there is no second run. */

@@ -98,6 +98,9 @@ void lab_claim_judge(struct lab_claim *claim, double p);
  */
 const char *lab_claim_sentence(const struct lab_claim *claim, struct lab_arena *arena);
 
+/* "12.5% [10.7, 13.8]" of an effect that is lower or higher, "12.4 points [8.1, 16.7]" of a
+ * difference; "over 900%". */
+const char *lab_claim_amount(const struct lab_claim *claim, struct lab_arena *arena);
 /* " larger than 0.8%", behind "no difference": rounded up, since it has to hold; "" of 0. */
 const char *lab_claim_larger(double bound, struct lab_arena *arena);
 

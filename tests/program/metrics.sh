@@ -87,6 +87,22 @@ run analyze metrics "$folder" objective=bleu
 expect_status 2
 expect_err "no run reported 'bleu'"
 
+# Given two keys of which one matters, then it is named, once, with a line to paste.
+cat >"$work/train" <<'SCRIPT'
+#!/bin/sh
+echo "step 5: loss $1.$3"
+SCRIPT
+run run test_matrix "experiment.command='$work/train {lr} {batch} {repeat}'" '~experiment.matrix' \
+    '+experiment.matrix={lr: [1, 2], batch: [16, 32]}' experiment.repeat=3 \
+    experiment.name=keys output_dir="$work/outputs"
+expect_status 0
+expect_out '^Use lr=1: 2 has [0-9.]+% \[[0-9.]+, [0-9.]+\] higher loss \(95% CI, means over batch, 3 runs'
+expect_out "^  Next +$work/train 1 16 \\$\{SEED:-0\}"
+run report keys --format md
+expect_out '^batch: no difference\.$'
+run advise --study keys
+expect_out '^Use lr=1: 2 has'
+
 # Given lines of ranks in a form that is not known, then a pattern is suggested, and reads them later.
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh

@@ -119,15 +119,29 @@ static int add_names(const struct metrics_metric *metric, bool worse, struct lab
     return count;
 }
 
+/* Of many, the best alone. */
 const char *metrics_choice(const struct metrics_metric *metric, struct lab_arena *arena) {
     LAB_AUTO(str, good);
     LAB_AUTO(str, worse);
     if (metric->best || !metrics_worst(metric))
         return NULL;
-    int count = add_names(metric, false, &good);
+    if (add_names(metric, false, &good) > NAMED_MOST)
+        return lab_arena_printf(arena, "Use %s", metric->values[0].name);
     add_names(metric, true, &worse);
-    return count > NAMED_MOST ? lab_arena_printf(arena, "Avoid %s", worse.text)
-                              : lab_arena_printf(arena, "Use %s, not %s", good.text, worse.text);
+    return lab_arena_printf(arena, "Use %s, not %s", good.text, worse.text);
+}
+
+/* The choice as a sentence, with what it leaves open; "" = there is none. */
+static const char *choice_words(const struct metrics_metric *metric, struct lab_arena *arena) {
+    const char *choice = metrics_choice(metric, arena);
+    int others = -1;
+    for (int i = 0; i < metric->compared; i++)
+        others += !metrics_is_worse(metric, &metric->values[i]);
+    return !choice ? ""
+           : others < NAMED_MOST
+               ? lab_arena_printf(arena, "%s. ", choice)
+               : lab_arena_printf(arena, "%s; %d other settings are not certainly worse. ", choice,
+                                  others);
 }
 
 /* Why one setting alone has a value. */
@@ -180,14 +194,18 @@ const char *metrics_answer(const struct metrics_metric *metric,
     if (metric->best)
         return best_words(metric, arena);
     const struct lab_claim *worst = metrics_worst(metric);
-    const char *choice = chosen ? metrics_choice(metric, arena) : NULL;
-    if (worst)
-        return lab_arena_printf(arena, "%s%s%s.%s", choice ? choice : "", choice ? ". " : "",
-                                lab_claim_sentence(worst, arena), lead_words(metric, arena));
+    const char *by_key = metrics_keys_answer(metric, arena);
     for (int i = 0; i < metric->compared; i++) {
         same += metric->values[i].change.verdict == LAB_CLAIM_NO;
         bound = fmax(bound, metric->values[i].change.bound); /* fmax passes NaN over */
     }
+    if (by_key && (metrics_keys_worst(metric) || same < metric->compared - 1))
+        return by_key;
+    if (worst)
+        return lab_arena_printf(arena, "%s%s%s.%s%s", chosen ? choice_words(metric, arena) : "",
+                                metrics_keys_dependence(metric, arena),
+                                lab_claim_sentence(worst, arena),
+                                metrics_keys_interaction(metric, arena), lead_words(metric, arena));
     if (same == metric->compared - 1)
         return lab_arena_printf(arena, "No difference%s in %s between %s settings.",
                                 lab_claim_larger(bound, arena), metric->quantity,

@@ -43,6 +43,7 @@ static struct metrics_metric make_class(const struct metrics_metric *metric, dou
     struct metrics_metric made = *metric;
     made.values = NULL;
     made.classes = NULL;
+    made.by_key = false;
     made.count = made.class_count = 0;
     for (int v = 0; v < metric->count; v++)
         if (is_of_class(&metric->values[v], work))

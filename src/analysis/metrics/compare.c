@@ -188,11 +188,11 @@ static bool beats_all(const struct metrics_metric *metric) {
 
 /*
  * The best was chosen by the same values, so that any pair of settings could have been compared:
- * verdicts hold together over all pairs (Holm). That one setting is better than every other needs
- * no correction: with two equal settings, where it is wrong most often, it is one test (Gutmann and
- * Maymin, "Is the selected population the best?", 1987).
+ * verdicts hold together over all pairs and those of keys (Holm). That one setting is better than
+ * every other needs no correction: with two equal settings, where it is wrong most often, it is one
+ * test (Gutmann and Maymin, "Is the selected population the best?", 1987).
  */
-static void judge(struct metrics_metric *metric, int first, struct lab_arena *arena) {
+static void judge(struct metrics_metric *metric, int first, int tests, struct lab_arena *arena) {
     size_t count = (size_t)metric->compared;
     double *of_best = lab_arena_alloc(arena, 2 * count, sizeof *of_best),
            *of_first = of_best + count;
@@ -202,7 +202,7 @@ static void judge(struct metrics_metric *metric, int first, struct lab_arena *ar
         of_best[i] = metric->values[i].worse.p;
         of_first[i] = paired ? (double)NAN : metric->values[i].change.p;
     }
-    lab_stats_adjust_holm(of_best, 2 * count, count * (count - 1) / 2, of_best);
+    lab_stats_adjust_holm(of_best, 2 * count, (size_t)tests, of_best);
     for (int i = 0; i < metric->compared; i++) {
         struct metrics_value *value = &metric->values[i];
         of_best[i] = alone ? value->worse.p : of_best[i];
@@ -230,7 +230,9 @@ void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena) {
     if (metric->better != LAB_DIRECTION_NONE)
         add_prior(metric, &figure, arena);
     compare(metric, reference, &figure, arena);
-    judge(metric, first, arena);
+    int tests = metric->compared * (metric->compared - 1) / 2;
+    metric->keys = metric->by_key ? metrics_keys_compare(metric, &tests, arena) : NULL;
+    judge(metric, first, tests, arena);
 }
 
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim) {

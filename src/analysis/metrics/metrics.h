@@ -19,6 +19,8 @@ struct metrics_setting {
     int planned;      /* its runs, with those that failed or are invalid */
     bool copied;      /* its repeats, two or more, report the same in all that has a direction */
     const char *name; /* by what varies: "adam", "lr=0.03, optimizer=adam, GPU 1" */
+    const struct lab_settings *names; /* of all, by key; this one's at that place */
+    int place;
 };
 
 struct metrics_settings {
@@ -83,6 +85,8 @@ struct metrics_metric {
     double start;                   /* mean first value over settings; NaN = unknown */
     const char *best;               /* certainly better than every other; NULL = none is */
     struct lab_claim lead;          /* "metrics.best": the best value against the next */
+    bool by_key;                    /* it is asked which keys of the matrix matter to it */
+    struct metrics_keys *keys;      /* NULL = settings are no crossing, or decide nothing */
     struct metrics_metric *classes; /* by model, of a workload whose samples differ in work */
     int class_count;                /* 0 = they don't */
 };
@@ -138,6 +142,65 @@ struct lab_claim metrics_contrast(const struct metrics_setting *base,
 void metrics_compare(struct metrics_metric *metric, struct lab_arena *arena);
 /* The same within each model, where the work of a sample differs; false = it doesn't. */
 bool metrics_compare_classes(struct metrics_metric *metric, struct lab_arena *arena);
+/* --- keys --- */
+
+struct metrics_level {       /* a value of a key */
+    const char *name;        /* "lr=0.1"; of keys that move together "depth=2, width=64" */
+    const char *text;        /* "0.1" */
+    double mean;             /* over its settings, as they are compared */
+    struct lab_claim change; /* "metrics.key": against the key's best */
+    bool worse;              /* certainly */
+    int number;              /* in the matrix */
+};
+
+struct metrics_key {
+    const char *name;
+    struct metrics_level *levels; /* the best first */
+    int count;
+    struct lab_claim *pairs; /* of levels: first the best's with each other, in their order */
+    int pair_count;
+    double bound; /* no two levels differ more; NaN = unknown */
+    bool matters; /* some level is certainly worse than the best */
+    bool depends; /* on another key's value, certainly */
+};
+
+struct metrics_keys {
+    struct metrics_key *items;
+    int count;
+    struct metrics_interaction {
+        int key, other;
+        struct lab_claim claim; /* "metrics.interaction" */
+    } * interactions;
+    int interaction_count;
+    bool turns; /* what is best by a key isn't so with every value of another */
+    const struct metrics_setting *advised; /* the best one with no level that is worse */
+};
+
+/*
+ * Of a whole crossing of several keys in one study, which of them matters: each key's levels
+ * against each other, as means over all values of the other keys, and how far two keys' effects
+ * depend on each other. NULL = there is none, or its runs decide nothing. `tests`: the metric's
+ * other comparisons, to which these are added; verdicts hold over all of them (Holm).
+ */
+struct metrics_keys *metrics_keys_compare(const struct metrics_metric *metric, int *tests,
+                                          struct lab_arena *arena);
+/* "Use lr=0.001 or 0.003: 0.01 has 1.0% [0.8, 1.2] lower acc (…). batch: no difference larger than
+ * 0.2%."; NULL = that can't be said by key. */
+const char *metrics_keys_answer(const struct metrics_metric *metric, struct lab_arena *arena);
+/* "Use lr=0.001 or 0.003"; NULL likewise. */
+const char *metrics_keys_choice(const struct metrics_metric *metric, struct lab_arena *arena);
+/* "The effects of lr and batch depend on each other. " where they do for certain, and
+ * " lr=0.1 with batch=64: 2.0% lower acc than their separate effects (…)."; else "". */
+const char *metrics_keys_dependence(const struct metrics_metric *metric, struct lab_arena *arena);
+const char *metrics_keys_interaction(const struct metrics_metric *metric, struct lab_arena *arena);
+/* The one that the answer states first; NULL likewise. */
+const struct lab_claim *metrics_keys_worst(const struct metrics_metric *metric);
+/* All of them, the stated one left out. */
+void metrics_keys_add_claims(struct lab_analysis_result *result,
+                             const struct metrics_metric *metric, struct lab_arena *arena);
+void metrics_keys_add_table(struct lab_analysis_part *part, const struct metrics_metric *metric,
+                            struct lab_arena *arena);
+
 /* Whether it is certain, and for the better. */
 bool metrics_is_gain(const struct metrics_metric *metric, const struct lab_claim *claim);
 /* Whether the setting is certainly worse than the best. */
@@ -149,8 +212,8 @@ bool metrics_is_worse(const struct metrics_metric *metric, const struct metrics_
 
 /* Why its runs decide nothing; NULL = they may. */
 const char *metrics_withheld(const struct metrics_metric *metric);
-/* "Use adam or adamw, not sgd" where some are certainly worse than the best; NULL = none is, or all
- * others are. */
+/* "Use adam or adamw, not sgd" where some are certainly worse than the best; the best alone, where
+ * many aren't. NULL = none is, or all others are. */
 const char *metrics_choice(const struct metrics_metric *metric, struct lab_arena *arena);
 /* The worst of those; NULL = none is. */
 const struct lab_claim *metrics_worst(const struct metrics_metric *metric);

@@ -254,13 +254,17 @@ static void name_settings(struct metrics_settings *settings, struct lab_arena *a
             LAB_ADD(options.items, options.count, arena) = with_matrix(
                 matrix_of(&settings->studies[s], &settings->studies[s].failed[i], arena), NULL, 0,
                 arena);
-    struct lab_settings names = lab_settings_make(options.items, options.count, arena);
-    settings->several = names.key_count > 0;
-    for (int i = 0; i < settings->count; i++)
-        settings->items[i].name = names.key_count > 0 ? lab_setting_name(&names, i, arena)
-                                                      : name_alone(&settings->items[i], arena);
-    for (int i = failed; i < options.count && names.key_count > 0; i++)
-        add_failed(settings, lab_setting_name(&names, i, arena), arena);
+    struct lab_settings *names = lab_arena_alloc(arena, 1, sizeof *names);
+    *names = lab_settings_make(options.items, options.count, arena);
+    settings->several = names->key_count > 0;
+    for (int i = 0; i < settings->count; i++) {
+        settings->items[i].names = names;
+        settings->items[i].place = i;
+        settings->items[i].name = names->key_count > 0 ? lab_setting_name(names, i, arena)
+                                                       : name_alone(&settings->items[i], arena);
+    }
+    for (int i = failed; i < options.count && names->key_count > 0; i++)
+        add_failed(settings, lab_setting_name(names, i, arena), arena);
 }
 
 static const char *device_of(const struct metrics_setting *setting, struct lab_arena *arena) {
