@@ -301,7 +301,10 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
     if (same.length)
         lab_str_printf(&text, "%sNo difference%s in %s.", text.length ? " " : "",
                        lab_claim_larger(bound, arena), same.text);
-    if (!text.length)
+    if (!text.length && !values.length)
+        lab_str_printf(&text, "%s and %s: not tested (no metric in common).", pair->second->name,
+                       pair->first->name);
+    else if (!text.length)
         lab_str_printf(&text, "%s and %s: inconclusive (%d recording%s each): %s.",
                        pair->second->name, pair->first->name, n, n == 1 ? "" : "s", values.text);
     return lab_arena_strdup(arena, text.text);

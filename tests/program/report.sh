@@ -127,7 +127,7 @@ cmp -s "$folder/report/index.html" before.html || fail "$what: the study's own r
 run report quick_test half=half_multi_gpu.json -o mixed
 expect_status 0
 expect_file mixed/index.html
-expect_out 'compare: half and quick_test: inconclusive'
+expect_out 'compare: half and quick_test: not tested [(]no metric in common[)]'
 run report quick_tset half_multi_gpu.json -o mixed
 expect_status 2
 expect_err "no study 'quick_tset'; did you mean 'quick_test'"
