@@ -14,6 +14,7 @@
 #include "store/study/results.h"
 #include "workload/command/program_log.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,6 +162,17 @@ static int read_logs(struct rereading *all, const struct log_file *files, int co
 
 /* --- runs --- */
 
+/* Of values whose log has no step: those that they had. */
+static int find_steps(struct rereading *all) {
+    for (int i = all->first_metric; i < all->reread.metric_count; i++) {
+        struct lab_reread_metric *metric = &all->reread.metrics[i];
+        if (isnan(metric->step) && lab_store_reread_step(all->store, metric->name, metric->rank,
+                                                         &metric->step, all->err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int reread_run(struct rereading *all, const struct lab_run *run, const char *const *names) {
     struct log_file *files;
     struct lab_reread *reread = &all->reread;
@@ -177,7 +189,8 @@ static int reread_run(struct rereading *all, const struct lab_run *run, const ch
     return lab_store_reread_run(all->store, run->number, all->err) < 0 ||
                    read_logs(all, files, count) < 0 ||
                    lab_store_reread_end_run(all->store, run->number, !all->request->dry_run,
-                                            &all->now->lost, all->err) < 0
+                                            &all->now->lost, all->err) < 0 ||
+                   find_steps(all) < 0
                ? -1
                : 0;
 }

@@ -118,6 +118,9 @@ int lab_store_reread_add(struct lab_store *store, const struct lab_store_metric 
                          size_t count, struct lab_err *err);
 int lab_store_reread_end_run(struct lab_store *store, int64_t run, bool write, int64_t *ret_lost,
                              struct lab_err *err);
+/* Behind end_run: the step of a metric's last value, as it is kept; of rank -1 any rank's. */
+int lab_store_reread_step(struct lab_store *store, const char *name, int rank, double *ret_step,
+                          struct lab_err *err);
 int lab_store_reread_end(struct lab_store *store, bool keep, struct lab_err *err);
 
 /* --- reading --- */

@@ -103,6 +103,20 @@ expect_out '^batch: no difference\.$'
 run advise --study keys
 expect_out '^Use lr=1: 2 has'
 
+# Given values on stdout and their steps on stderr, then rereading shows the steps that they keep.
+cat >"$work/train" <<'SCRIPT'
+#!/bin/sh
+for i in 1 2 3; do
+    echo "step $i: loss $i.5" >&2
+    sleep 0.1
+    echo "val_loss: $i.25"
+done
+SCRIPT
+run run test_matrix "experiment.command='$work/train'" 'experiment.matrix={}' \
+    output_dir="$work/outputs"
+run metrics reread --dry-run
+expect_out '^ +gpu0_numa0_train +val_loss +0 +3 +3.25 +[1-3]$'
+
 # Given lines of ranks in a form that is not known, then a pattern is suggested, and reads them later.
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh

@@ -126,6 +126,19 @@ int lab_store_reread_end_run(struct lab_store *store, int64_t run, bool write, i
     return write ? replace(store, run, err) : 0;
 }
 
+int lab_store_reread_step(struct lab_store *store, const char *name, int rank, double *ret_step,
+                          struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_query(store,
+                                        "SELECT step FROM temp.again WHERE name = ?"
+                                        " AND (rank = ? OR ? < 0) ORDER BY id DESC LIMIT 1",
+                                        LAB_ROW(SQL_TEXT(name), SQL_INT(rank), SQL_INT(rank)), err);
+    int got = row ? lab_store_step(store, row, err) : -1;
+    if (got > 0)
+        *ret_step = lab_sql_number(row, 0);
+    sqlite3_reset(row);
+    return got < 0 ? -1 : 0;
+}
+
 int lab_store_count_metrics(struct lab_store *store, int64_t run, int64_t *ret_count,
                             struct lab_err *err) {
     return lab_store_find(store, "SELECT count(*) FROM metric WHERE run = ?", LAB_ROW(SQL_INT(run)),
