@@ -126,7 +126,7 @@ for i in 1 2; do
 done
 SCRIPT
 run run test_matrix "experiment.command='$work/train'" 'experiment.matrix={}' \
-    +experiment.metrics.direction.objective=lower output_dir="$work/outputs"
+    'experiment.metrics.direction={objective: lower}' output_dir="$work/outputs"
 expect_status 0
 expect_out "no metric was read: the pattern 'objective [{]objective[}] at"
 run metrics reread --pattern 'objective {objective} at {step}' --pattern 'no {no}' --dry-run
