@@ -45,9 +45,6 @@ static const struct lab_field model_fields[] = {
 
 /* --- sentences --- */
 
-/* Depth counts besides work, and no model between those that were run is known. */
-#define BELOW_ABOVE "transfer-bound below, compute-bound above, of the models run"
-
 #define NONE_WITHIN "no crossover within the tested range"
 
 /* Its group's title has the settings. */
@@ -79,11 +76,9 @@ static const char *bound_words(int count, const char *bound, struct lab_arena *a
                       : lab_arena_printf(arena, "all %d models are %s-bound", count, bound);
 }
 
-/* "GPU 0: crossover between vit32x2x128 and vit32x4x256, interpolated at 0.518 GFLOP/sample [0.515,
- * 0.520] (95% CI over runs, 5 runs)": time is no function of work alone, so that the value holds
- * for a line between the two. Of one run, the two alone; of a bound, the claim's own sentence. */
-static const char *claim_words(const struct lab_claim *claim, const struct crossover_series *series,
-                               struct lab_arena *arena) {
+/* The models on both sides of a value; false = there is no pair of them. */
+static bool find_sides(const struct lab_claim *claim, const struct crossover_series *series,
+                       const char **ret_below, const char **ret_above) {
     const struct crossover_model *below = NULL, *above = NULL;
     for (int m = 0; m < series->count && !above; m++)
         if (1e9 * series->models[m]->gflop > claim->effect)
@@ -91,22 +86,48 @@ static const char *claim_words(const struct lab_claim *claim, const struct cross
         else
             below = series->models[m];
     if (!below || !above || claim->reason || (claim->verdict != LAB_CLAIM_YES && claim->n != 1))
-        return lab_claim_sentence(claim, arena);
-    const char *between = lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject,
-                                           name_of(below), name_of(above));
-    if (claim->verdict != LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s (1 run each: no verdict)", between);
-    return lab_arena_printf(arena, "%s, interpolated at %s (95%% CI over runs, %d runs)", between,
+        return false;
+    *ret_below = name_of(below);
+    *ret_above = name_of(above);
+    return true;
+}
+
+/* Time is no function of work alone, so that the value holds for a line between two models:
+ * "interpolated at 0.518 GFLOP/sample [0.515, 0.520] (95% CI over runs, 5 runs)" */
+static const char *value_words(const struct lab_claim *claim, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "interpolated at %s (95%% CI over runs, %d runs)",
                             lab_claim_short(claim, arena), claim->n);
+}
+
+/* "GPU 0: crossover between vit32x2x128 and vit32x4x256, interpolated at 0.518 GFLOP/sample [0.515,
+ * 0.520] (95% CI over runs, 5 runs)". Of one run, the two alone; of a bound, the claim's own
+ * sentence. */
+static const char *claim_words(const struct lab_claim *claim, const struct crossover_series *series,
+                               struct lab_arena *arena) {
+    const char *below, *above;
+    if (!find_sides(claim, series, &below, &above))
+        return lab_claim_sentence(claim, arena);
+    const char *between =
+        lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject, below, above);
+    return claim->verdict == LAB_CLAIM_YES
+               ? lab_arena_printf(arena, "%s, %s", between, value_words(claim, arena))
+               : lab_arena_printf(arena, "%s (1 run each: no verdict)", between);
 }
 
 /* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
 static const char *sentence_of(const struct lab_claim *claim, const struct crossover_series *series,
                                const char *of, struct lab_arena *arena) {
-    const char *words = claim_words(claim, series, arena);
-    if (claim->verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s: %s" BELOW_ABOVE ".", words, of);
-    return lab_arena_printf(arena, "%s.", words);
+    const char *below, *above;
+    if (claim->verdict != LAB_CLAIM_YES)
+        return lab_arena_printf(arena, "%s.", claim_words(claim, series, arena));
+    if (!find_sides(claim, series, &below, &above))
+        return lab_arena_printf(arena,
+                                "%s: %stransfer-bound below, compute-bound above, of the "
+                                "models run.",
+                                lab_claim_sentence(claim, arena), of);
+    return lab_arena_printf(arena,
+                            "%s: %stransfer-bound up to %s, compute-bound from %s. Crossover %s.",
+                            claim->subject, of, below, above, value_words(claim, arena));
 }
 
 /* "models of width 512 are ": what a series by depth holds for; "" = all models. */
@@ -260,15 +281,27 @@ static const char *range_sentence(const struct crossover_group *groups, int coun
     return lab_arena_strdup(arena, text.text);
 }
 
-/* Nearest NUMA nodes first: a remote one shifts the crossover. False = no devices are pooled. */
-static bool add_pooled(struct lab_analysis_result *result, const struct crossover_group *groups,
-                       int count, struct lab_arena *arena) {
+static const char *device_of(const struct crossover_group *group) {
+    return group->models[0].point->runs[0]->ranks[0].device;
+}
+
+/* Whether the group's device differs from its peers (peers.h), and has a crossover of its own. */
+static bool is_odd(const struct lab_peers *peers, const struct crossover_group *group) {
+    int device = LAB_FIND(peers->devices, peers->device_count, name, device_of(group));
+    return peers->devices && device >= 0 && peers->devices[device].odd;
+}
+
+/* Nearest NUMA nodes first: a remote one shifts the crossover. A mean with a device that differs
+ * from its peers describes neither. False = no devices are pooled. */
+static bool add_pooled(struct lab_analysis_result *result, const struct lab_peers *peers,
+                       const struct crossover_group *groups, int count, struct lab_arena *arena) {
     struct lab_stage_estimates *found = NULL;
     struct lab_stage_pooled *pooled = NULL;
     int found_count = 0, told = 0;
     LAB_AUTO(str, text);
     for (int g = 0; g < count; g++)
-        LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
+        if (!is_odd(peers, &groups[g]))
+            LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
     int pooled_count = lab_stage_pool(found, found_count, arena, &pooled);
     for (int i = 0; i < pooled_count; i++) {
         struct lab_claim claim =
@@ -291,19 +324,63 @@ static bool add_pooled(struct lab_analysis_result *result, const struct crossove
     return told > 0;
 }
 
-/* A device that differs from its peers (peers.h) has a crossover of its own: the mean of all is
- * not that. */
-static void add_odd(struct lab_analysis_result *result, const struct lab_study_table *study,
+/* Of a device that the mean leaves out. */
+static void add_odd(struct lab_analysis_result *result, const struct lab_peers *peers,
                     const struct crossover_group *groups, int count, struct lab_arena *arena) {
-    struct lab_peers peers = lab_peers_make(study, arena);
-    for (int d = 0; d < peers.device_count; d++)
-        for (int g = 0; g < count && peers.devices[d].odd; g++) {
-            const struct lab_claim *claim = &groups[g].series[0].claim;
-            const char *device = groups[g].models[0].point->runs[0]->ranks[0].device;
-            if (claim->verdict == LAB_CLAIM_YES && lab_str_equal(device, peers.devices[d].name))
-                result->answer = lab_arena_printf(arena, "%s %s.", result->answer,
-                                                  lab_claim_sentence(claim, arena));
+    for (int g = 0; g < count; g++)
+        if (is_odd(peers, &groups[g]) && groups[g].series[0].claim.verdict == LAB_CLAIM_YES)
+            result->answer =
+                lab_arena_printf(arena, "%s %s.", result->answer,
+                                 lab_claim_sentence(&groups[g].series[0].claim, arena));
+}
+
+#define RATES_MOST 4
+
+/* Geometric mean over runs, then over placements, without devices that differ. */
+static double mean_rate(const struct lab_peers *peers, const struct crossover_group *groups,
+                        int count, const char *model) {
+    double sum = 0;
+    int n = 0;
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count && !is_odd(peers, &groups[g]); m++) {
+            const struct lab_study_point *point = groups[g].models[m].point;
+            double own = 0;
+            for (int i = 0; i < point->count; i++)
+                own += log(point->runs[i]->rate) / point->count;
+            if (lab_str_equal(name_of(&groups[g].models[m]), model)) {
+                sum += own;
+                n++;
+            }
         }
+    return exp(sum / n);
+}
+
+/* "Throughput, mean of 9 placements: vit0x0x0 38.2k, vit32x4x512 18.8k samples/s." of few models
+ * whose groups differ in no more than placement. */
+static void add_rates(struct lab_analysis_result *result, const struct lab_peers *peers,
+                      const struct crossover_group *groups, int count, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char **answer = result->answer            ? &result->answer
+                          : result->part_count == 1 ? &result->parts[0].answer
+                                                    : NULL;
+    int used = 0;
+    for (int g = 0; g < count; g++) {
+        used += !is_odd(peers, &groups[g]);
+        if (!lab_str_equal(groups[g].what, groups[0].what) || groups[g].count != groups[0].count)
+            return;
+    }
+    if (used == 0 || groups[0].count > RATES_MOST || !answer)
+        return;
+    for (int m = 0; m < groups[0].count; m++) {
+        const char *model = name_of(&groups[0].models[m]);
+        lab_str_printf(&text, "%s%s ", m ? ", " : "", model);
+        double rate = mean_rate(peers, groups, count, model);
+        lab_str_add_rate(&text, rate);
+    }
+    *answer =
+        lab_arena_printf(arena, "%s Throughput%s: %s %s.", *answer,
+                         used > 1 ? lab_arena_printf(arena, ", mean of %d placements", used) : "",
+                         text.text, groups[0].models[0].point->runs[0]->run->rate_unit);
 }
 
 /* --- the whole --- */
@@ -358,10 +435,16 @@ static int crossover_run(const struct lab_analysis_input *input, struct lab_anal
         }
         lab_study_add_notes(study, prefix, &result->notes, arena);
     }
-    if (count == 0)
+    if (count == 0) {
         result->untested = "no run on a single device is done.";
-    if (add_pooled(result, all, count, arena) && input->study_count == 1)
-        add_odd(result, &input->studies[0], all, count, arena);
+        return 0;
+    }
+    struct lab_peers peers = {0}; /* of several studies, devices of one name aren't one */
+    if (input->study_count == 1)
+        peers = lab_peers_make(&input->studies[0], arena);
+    if (add_pooled(result, &peers, all, count, arena))
+        add_odd(result, &peers, all, count, arena);
+    add_rates(result, &peers, all, count, arena);
     add_claims(result, all, count, arena);
     crossover_add_chart(result, all, count, arena);
     return 0;

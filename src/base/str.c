@@ -455,6 +455,18 @@ void lab_str_add_si(struct lab_str *str, double value, const char *unit) {
     lab_str_printf(str, " %s%s", prefixes[i], unit);
 }
 
+void lab_str_add_rate(struct lab_str *str, double value) {
+    LAB_AUTO(str, scaled);
+    if (fabs(value) >= 999.5 && fabs(value) < 9999.5) {
+        lab_str_printf(str, "%.0f", value);
+        return;
+    }
+    lab_str_add_si(&scaled, value, "");
+    size_t space = strcspn(scaled.text, " ");
+    lab_str_printf(str, "%.*s%s", (int)space, scaled.text,
+                   scaled.text[space] ? scaled.text + space + 1 : "");
+}
+
 void lab_str_add_factor(struct lab_str *str, double factor) {
     lab_str_printf(str, "%.*f", factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0, factor);
 }

@@ -85,6 +85,7 @@ enum lab_duration {
 };
 void lab_str_add_duration(struct lab_str *str, double seconds, enum lab_duration style);
 void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */
+void lab_str_add_rate(struct lab_str *str, double value); /* "83.1", "1946", "38.2k", "1.20M" */
 /* A change, as a share: "-12.5%", never "-0.0%"; from tenfold on as a factor, "31.2×". */
 #define LAB_CHANGE_FACTOR 9
 void lab_str_add_change(struct lab_str *str, double share);

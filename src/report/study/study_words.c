@@ -49,11 +49,8 @@ void study_add_short_rate(double rate, const char *unit, struct lab_str *out) {
         study_add_rate(out, rate, unit);
         return;
     }
-    LAB_AUTO(str, scaled);
-    lab_str_add_si(&scaled, rate, "");
-    const char *space = strchrnul(scaled.text, ' ');
-    lab_str_printf(out, "%.*s%s%s%s", (int)(space - scaled.text), scaled.text,
-                   *space ? space + 1 : "", *unit ? " " : "", unit);
+    lab_str_add_rate(out, rate);
+    lab_str_printf(out, "%s%s", *unit ? " " : "", unit);
 }
 
 void study_add_change(const struct lab_claim *claim, struct lab_str *out) {

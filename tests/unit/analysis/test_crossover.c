@@ -55,10 +55,9 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_string_equal(claim->kind, "crossover.work");
     assert_true(claim->low <= 2e9 && 2e9 <= claim->high);
     assert_true(claim->low > 1.8e9 && claim->high < 2.2e9);
-    assert_says(result.answer, "GPU 0, NUMA node 0: crossover between vit_c and vit_d, "
-                               "interpolated at ");
-    assert_says(result.answer, "] (95% CI over runs, 5 runs): transfer-bound below, compute-bound "
-                               "above, of the models run.");
+    assert_says(result.answer, "GPU 0, NUMA node 0: transfer-bound up to vit_c, compute-bound "
+                               "from vit_d. Crossover interpolated at ");
+    assert_says(result.answer, "] (95% CI over runs, 5 runs).");
     const struct lab_chart_panel *panel = result.charts[0].panels; /* no line looks measured */
     assert_int_equal(panel->series[0].mark, LAB_CHART_POINTS);
     assert_int_equal(panel->series[2].mark, LAB_CHART_DASHES);
@@ -118,8 +117,16 @@ LAB_TEST(test_outside_of_the_models_there_is_none) {
     }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_int_equal(result.claims[0].verdict, LAB_CLAIM_NOT_TESTED);
-    assert_string_equal(result.answer, "Both models are compute-bound on GPU 0; no crossover "
-                                       "within the tested range.");
+    assert_says(result.answer, "Both models are compute-bound on GPU 0; no crossover within the "
+                               "tested range. Throughput: vit_a 6");
+    assert_says(result.answer, " samples/s.");
+    given_end(&given);
+    given_begin(&given, "quick_test"); /* of one device, with a crossover */
+    for (int r = 0; r < 5; r++) {
+        add_run(&given, (struct model){"vit_a", 1, 0.6e-3, NULL}, r, 0.01);
+        add_run(&given, (struct model){"vit_b", 4, 1.8e-3, NULL}, r, 0.01);
+    }
+    assert_says(when_asked(&given, "crossover", NULL).answer, " Throughput: vit_a 10.0k, vit_b ");
     given_end(&given);
 }
 
@@ -138,7 +145,7 @@ LAB_TEST(test_batches_are_groups_of_their_own) {
     assert_int_equal(result.part_count, 2);
     assert_says(result.parts[0].answer,
                 "batch_size=8: both models are compute-bound; no crossover");
-    assert_says(result.parts[1].answer, "batch_size=32: crossover between vit_a and vit_b, ");
+    assert_says(result.parts[1].answer, "batch_size=32: transfer-bound up to vit_a, ");
     given_end(&given);
 }
 
@@ -157,7 +164,7 @@ LAB_TEST(test_depth_and_width_are_series_of_their_own) {
             add_run(&given, model, r, 0.01);
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_says(result.answer, "GPU 0, NUMA node 0, by depth: crossover between vit32x2x512 and ");
+    assert_says(result.answer, "GPU 0, NUMA node 0, by depth: models of width 512 are ");
     assert_says(result.answer, "GPU 0, NUMA node 0, by width: all 3 models are compute-bound; "
                                "no crossover within the tested range.");
     assert_int_equal(table(&result, 0, "crossovers")->row_count, 2);
@@ -250,7 +257,7 @@ LAB_TEST(test_devices_are_pooled_by_distance) {
     assert_true(claims[0].low <= 2e9 && 2e9 <= claims[0].high);
     assert_string_equal(claims[1].subject, "GPUs 0–3, NUMA nodes at distance 32");
     assert_true(claims[1].low <= 4.5e9 && 4.5e9 <= claims[1].high);
-    assert_says(result.answer, "GPUs 0–3, local NUMA nodes: crossover between vit_c and vit_d");
+    assert_says(result.answer, "GPUs 0–3, local NUMA nodes: transfer-bound up to vit_c, ");
     assert_says(result.answer, ". GPUs 0–3, NUMA nodes at distance 32: crossover between ");
     given_end(&given);
 }
@@ -295,7 +302,8 @@ LAB_TEST(test_devices_are_pooled_first) {
         struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
         assert_string_equal(result.claims[0].subject, "GPUs 0–2, NUMA node 0");
         assert_true(runs == 1 || (result.claims[0].low <= 2e9 && 2e9 <= result.claims[0].high));
-        assert_says(result.answer, "GPUs 0–2, NUMA node 0: crossover between vit_c and vit_d");
+        assert_says(result.answer, runs == 1 ? "GPUs 0–2, NUMA node 0: crossover between vit_c and "
+                                             : "GPUs 0–2, NUMA node 0: transfer-bound up to vit_c");
         /* each panel has its own device's copies: the last series, one mark */
         for (int p = 0; p < 3; p++) {
             const struct lab_chart_panel *panel = &chart(&result, "crossover")->panels[p];
@@ -306,7 +314,7 @@ LAB_TEST(test_devices_are_pooled_first) {
     }
 }
 
-/* A device that differs from its peers is named after the mean, with a crossover of its own. */
+/* A device that differs from its peers isn't part of the mean: it has a crossover of its own. */
 LAB_TEST(test_a_slow_device_has_its_own) {
     struct given_study given;
     given_begin(&given, "numa_study");
@@ -321,7 +329,7 @@ LAB_TEST(test_a_slow_device_has_its_own) {
         }
     }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_says(result.answer, "GPUs 0–3, NUMA node 0: crossover between vit_c and vit_d, ");
+    assert_says(result.answer, "GPUs 0, 1 and 3, NUMA node 0: transfer-bound up to vit_c, ");
     assert_says(result.answer, " GPU 2, NUMA node 0: crossover at ");
     assert_null(strstr(result.answer, " GPU 1, NUMA node 0: "));
     given_end(&given);
