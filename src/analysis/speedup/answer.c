@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *share_note(const struct lab_study_table *study) {
+const char *lab_gangs_unshared(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].result->share_note)
             return study->runs[i].result->share_note;
@@ -18,7 +18,7 @@ static const char *share_note(const struct lab_study_table *study) {
 }
 
 const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena) {
-    const char *note = share_note(study);
+    const char *note = lab_gangs_unshared(study);
     return note ? lab_arena_printf(arena, "On this simulated machine %s.", note) : NULL;
 }
 
@@ -115,8 +115,7 @@ static bool is_beneficial(const struct lab_gang_pool *pool) {
     return pool->claim.verdict == LAB_CLAIM_YES && 1 + pool->claim.low >= LAB_SPEEDUP_BENEFICIAL;
 }
 
-/* The fewest devices of those that may be the fastest; NULL = no size pays off on the mean. */
-static const struct lab_gang_pool *best_pool(const struct lab_gangs *gangs) {
+const struct lab_gang_pool *lab_gangs_best(const struct lab_gangs *gangs) {
     const struct lab_gang_pool *fastest = NULL;
     for (int i = 0; i < gangs->pool_count; i++)
         if (is_beneficial(&gangs->pools[i]) &&
@@ -157,10 +156,8 @@ static const char *graded_of_model(const struct lab_gangs *gangs, int devices, c
                       : model;
 }
 
-/* Where this number of devices has that grade, by model; NULL = everywhere, or for too many models
- * to be named. */
-static const char *graded(const struct lab_gangs *gangs, int devices, const char *grade,
-                          struct lab_arena *arena) {
+const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const char *grade,
+                             struct lab_arena *arena) {
     LAB_AUTO(str, text);
     const char **models = NULL, **named = NULL;
     int model_count = 0, named_count = 0, size = 0;
@@ -197,15 +194,15 @@ static const char *range_words(const struct lab_gangs *gangs, const char *names,
 
 /* Returns the size that the next sentence is about. */
 static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text) {
-    const struct lab_gang_pool *best = best_pool(gangs), *first = &gangs->pools[0];
+    const struct lab_gang_pool *best = lab_gangs_best(gangs), *first = &gangs->pools[0];
     const struct lab_gang_pool *pool = best ? best : first;
     int pays = count_of_size(gangs, pool->devices, "beneficial"), stays = 0, tested = 0;
     for (int i = 0; i < gangs->pool_count; i++)
         tested += gangs->pools[i].cells;
     stays = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
-    if (share_note(gangs->study))
+    if (lab_gangs_unshared(gangs->study))
         lab_str_printf(text, "No answer for real %ss: on this simulated machine %s. Simulated: ",
-                       gangs->unit, share_note(gangs->study));
+                       gangs->unit, lab_gangs_unshared(gangs->study));
     else if (lab_gangs_count(gangs, "independent") > 0)
         lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
                        gangs->unit);
@@ -287,7 +284,7 @@ struct runs { /* of a point */
 static const char *points_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                                 const char *grade, struct runs *runs, struct lab_arena *arena) {
     const struct lab_gang *least = NULL, *most = NULL;
-    const char *where = graded(gangs, pool->devices, grade, arena);
+    const char *where = lab_gangs_graded(gangs, pool->devices, grade, arena);
     int count = count_of_size(gangs, pool->devices, grade);
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
@@ -350,14 +347,14 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
 /* Where none of them is to be used: the other numbers of devices, too. */
 static void add_larger(const struct lab_gangs *gangs, struct lab_str *text,
                        struct lab_arena *arena) {
-    for (int i = 1; i < gangs->pool_count && !best_pool(gangs); i++)
+    for (int i = 1; i < gangs->pool_count && !lab_gangs_best(gangs); i++)
         if (gangs->pools[i].claim.verdict == LAB_CLAIM_YES)
             lab_str_printf(text, " %d %ss %s.", gangs->pools[i].devices, gangs->unit,
                            ratio_words(gangs, &gangs->pools[i], arena));
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */
-static bool finds_rivals(const struct lab_gangs *gangs) {
+bool lab_gangs_find_rivals(const struct lab_gangs *gangs) {
     const struct lab_gang_rival *rival = gangs->rivals;
     return gangs->rival_count > 0 && rival->shares && rival->claim.verdict == LAB_CLAIM_YES &&
            rival->claim.effect < 0;
@@ -432,7 +429,7 @@ static void add_advised(const struct lab_gangs *gangs, struct lab_arena *arena,
 /* Gangs with each other, where no device ran alone. */
 static void add_gangs_alone(const struct lab_gangs *gangs, struct lab_arena *arena,
                             struct lab_str *text) {
-    for (int i = finds_rivals(gangs) ? 1 : 0; i < gangs->rival_count; i++)
+    for (int i = lab_gangs_find_rivals(gangs) ? 1 : 0; i < gangs->rival_count; i++)
         if (gangs->rivals[i].claim.verdict == LAB_CLAIM_YES)
             lab_str_printf(text, "%s. ", lab_claim_sentence(&gangs->rivals[i].claim, arena));
     if (text->length == 0)
@@ -455,36 +452,10 @@ const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *
                                   gangs->unit);
 }
 
-#define ALONE_MOST 8
-
-void lab_gangs_add_further(struct lab_analysis_result *result, const struct lab_gangs *gangs,
-                           struct lab_arena *arena) {
-    const struct lab_study_table *study = gangs->study;
-    int ids[ALONE_MOST], count = 0;
-    for (int i = 0; i < study->run_count && count < ALONE_MOST; i++) {
-        int id = study->runs[i].ranks[0].gpu_id, at = 0;
-        while (at < count && ids[at] != id)
-            at++;
-        if (at == count)
-            ids[count++] = id;
-    }
-    if (gangs->count > 0 || study->gangs_planned || count < 2)
-        return;
-    LAB_SORT_NUMBERS(ids, count);
-    LAB_AUTO(str, keys);
-    lab_str_add(&keys, "'experiment.hardware.gpu_ids=[");
-    for (int i = 0; i < count; i++)
-        lab_str_printf(&keys, "[%d],", ids[i]);
-    for (int i = 1; i < count && i < 3; i++)
-        lab_str_printf(&keys, "%s[%d,%d]", i > 1 ? "," : "", ids[0], ids[i]);
-    lab_str_add(&keys, "]'");
-    result->further = lab_arena_strdup(arena, keys.text);
-    result->tests = lab_arena_printf(arena, "Test pairs of %ss, too", gangs->unit);
-}
-
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    bool rivals = finds_rivals(gangs), use = gangs->pool_count == 0 || best_pool(gangs);
+    bool rivals = lab_gangs_find_rivals(gangs),
+         use = gangs->pool_count == 0 || lab_gangs_best(gangs);
     if (rivals && use)
         add_rivals(gangs, arena, &text);
     if (gangs->pool_count == 0) {
@@ -501,113 +472,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     const char *even = lab_gangs_break_even_words(gangs, NULL, arena);
     bool open = gangs->pools[0].claim.verdict == LAB_CLAIM_INCONCLUSIVE &&
                 lab_str_equal(even, EVEN_OPEN); /* which follows from that */
-    if (even && !open && !share_note(gangs->study))
+    if (even && !open && !lab_gangs_unshared(gangs->study))
         lab_str_printf(&text, " %s", even);
     return lab_arena_strdup(arena, text.text);
-}
-
-/* "0,2": numbers in PCI order */
-static const char *gpu_list(const struct lab_study_run *run, struct lab_arena *arena) {
-    const char *list = "";
-    for (int i = 0; i < run->rank_count; i++)
-        list = lab_arena_printf(arena, "%s%s%d", list, i ? "," : "", run->ranks[i].gpu);
-    return list;
-}
-
-/* The GPU of the highest throughput alone: its mean relative to the references of each gang. NULL =
- * one has no number, or none was run. */
-static const char *best_alone(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    struct sum {
-        const char *device;
-        double logs;
-        int count;
-    } *sums = NULL, *best = NULL;
-    int count = 0;
-    for (int g = 0; g < gangs->count; g++)
-        for (int i = 0; i < gangs->items[g].alone_count; i++) {
-            const struct lab_study_point *point = gangs->items[g].alone[i];
-            const char *device = point->runs[0]->ranks[0].device;
-            int at = 0;
-            while (at < count && !lab_str_equal(sums[at].device, device))
-                at++;
-            if (at == count)
-                LAB_ADD(sums, count, arena) = (struct sum){.device = device};
-            for (int r = 0; r < point->count; r++, sums[at].count++)
-                sums[at].logs += log(point->rates[r] / gangs->items[g].one_per_s);
-        }
-    for (int i = 0; i < count; i++)
-        if (!best || sums[i].logs / sums[i].count > best->logs / best->count)
-            best = &sums[i];
-    const char *title = best ? lab_study_device_title(best->device, arena) : "";
-    return lab_str_starts(title, "GPU ") ? title + strlen("GPU ") : NULL;
-}
-
-/* By numbers, which CUDA gives to the fastest first unless told otherwise. */
-#define ON_GPUS "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s %sPROGRAM"
-
-/* "numactl --cpunodebind=0 --membind=0 ": as all ranks ran; "" = not on one node, or on the only
- * one. */
-static const char *bind_words(const struct lab_study_table *study, const struct lab_study_run *run,
-                              struct lab_arena *arena) {
-    int node = run->ranks[0].numa_node,
-        at = study->machine ? lab_machine_node_index(study->machine, node) : -1;
-    for (int i = 1; i < run->rank_count; i++)
-        at = run->ranks[i].numa_node == node ? at : -1;
-    if (at < 0 || study->machine->node_count < 2 || study->machine->nodes[at].cpus.count == 0)
-        return "";
-    return lab_arena_printf(arena, "numactl --cpunodebind=%d --membind=%d ", node, node);
-}
-
-static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
-                                const char **ret_action) {
-    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
-    int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
-    if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
-        return NULL;
-    if (share_note(gangs->study)) {
-        *ret_action = "Run it on real GPUs";
-        return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
-    }
-    bool choose = (best || gangs->pool_count == 0) && finds_rivals(gangs);
-    *ret_action = choose  ? "Restrict the program to these GPUs"
-                  : !best ? "Restrict the program to one GPU"
-                          : "Start one process per GPU";
-    if (choose && gangs->rivals->base) {
-        const struct lab_study_run *run = gangs->rivals->base->point->runs[0];
-        return lab_arena_printf(arena, ON_GPUS, gpu_list(run, arena),
-                                bind_words(gangs->study, run, arena));
-    }
-    const char *alone = best || single < gangs->count ? NULL : best_alone(gangs, arena);
-    if (!best)
-        return alone ? lab_arena_printf(arena, ON_GPUS, alone, "") : NULL;
-    return lab_arena_printf(arena, "torchrun --standalone --nproc-per-node=%d PROGRAM",
-                            best->devices);
-}
-
-/* Of devices that no launcher counts, such as slices: which number of them; NULL = inconclusive. */
-static const char *number_action(const struct lab_gangs *gangs, struct lab_arena *arena) {
-    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
-    int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
-    if (lab_gangs_count(gangs, "independent") > 0 || share_note(gangs->study))
-        return NULL;
-    if (best)
-        return lab_arena_printf(arena, "Use %d %ss", best->devices, gangs->unit);
-    return gangs->pool_count > 0 && single == gangs->count
-               ? lab_arena_printf(arena, "Stay on one %s", gangs->unit)
-               : NULL;
-}
-
-void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_gangs *gangs,
-                           struct lab_arena *arena) {
-    const struct lab_gang_pool *best = gangs->pool_count > 0 ? best_pool(gangs) : NULL;
-    const char *action = NULL,
-               *command = result->action ? NULL : make_command(gangs, arena, &action);
-    const char *where =
-        best && !finds_rivals(gangs) ? graded(gangs, best->devices, "beneficial", arena) : NULL;
-    if (!command && !result->action && !lab_str_equal(gangs->unit, "GPU"))
-        action = number_action(gangs, arena);
-    else if (!command)
-        return;
-    result->command = command;
-    result->action = where && action ? lab_arena_printf(arena, "%s for %s", action, where) : action;
 }

@@ -114,7 +114,7 @@ bool lab_gang_is_above_ideal(const struct lab_gang *gang);
 /* "Stay on one GPU: 2 GPUs are 0.74× as fast …" (answer.c) */
 const char *lab_gangs_untested(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
-/* Keys that add pairs to a plan of single devices. */
+/* Keys that add pairs to a plan of single devices, or the other pairs of the best one's first. */
 void lab_gangs_add_further(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                            struct lab_arena *arena);
 /* With as many GPUs as pay off on the mean, or where none do the one that was fastest alone; on
@@ -122,6 +122,15 @@ void lab_gangs_add_further(struct lab_analysis_result *result, const struct lab_
  * part has given a command. */
 void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                            struct lab_arena *arena);
+/* Of answer.c: the fewest devices of those that may be the fastest; NULL = no size pays off on the
+ * mean. Whether gangs of one size differ. Where this number of devices has that grade, by model;
+ * NULL = everywhere, or for too many models to be named. Why devices don't share the work; NULL =
+ * they do. */
+const struct lab_gang_pool *lab_gangs_best(const struct lab_gangs *gangs);
+bool lab_gangs_find_rivals(const struct lab_gangs *gangs);
+const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const char *grade,
+                             struct lab_arena *arena);
+const char *lab_gangs_unshared(const struct lab_study_table *study);
 /* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
                                        struct lab_arena *arena);

@@ -368,15 +368,15 @@ LAB_TEST(test_a_gang_is_compared_with_the_mean_of_its_members) {
     given_end(&given);
 }
 
-/* GPUs 0 and 1 are behind one switch, GPU 2 is on a root port. */
-static void given_bridges(struct given_study *given) {
+/* GPUs 0 and 1 are behind one switch, the others are on a root port. */
+static void given_bridges(struct given_study *given, int count) {
     static const char *switched[] = {"host0", "0000:3a:00.0"}, *root[] = {"host0", "0000:5d:00.0"};
     static int of_switch[] = {0, 1}, of_root[] = {0, 2};
-    static struct lab_pci pci[3];
+    static struct lab_pci pci[5];
     static struct lab_node nodes[] = {{.number = 0, .cpus = {.count = 1}}, {.number = 1}};
-    static struct lab_machine machine = {
-        .pci = pci, .pci_count = 3, .nodes = nodes, .node_count = 2};
-    for (int i = 0; i < 3; i++)
+    static struct lab_machine machine = {.pci = pci, .nodes = nodes, .node_count = 2};
+    machine.pci_count = count;
+    for (int i = 0; i < count; i++)
         pci[i] = (struct lab_pci){.kind = LAB_PCI_GPU,
                                   .class_id = 0x0302,
                                   .vendor_id = 0x10de,
@@ -391,7 +391,7 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
     static const char *const models[] = {"a", "b"};
     struct given_study given;
     given_begin(&given, "throughput_study");
-    given_bridges(&given);
+    given_bridges(&given, 3);
     for (int m = 0; m < 2; m++) {
         for (int i = 0; i < 3; i++)
             given_repeats(&given,
@@ -437,6 +437,33 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
     assert_contains(result.answer, "Use GPUs 0+2, not GPUs 0+1. GPUs 0+1 (shared");
     assert_contains(result.command,
                     "CUDA_VISIBLE_DEVICES=0,2 numactl --cpunodebind=0 --membind=0 PROGRAM");
+    given_end(&given);
+}
+
+/* Of five GPUs, two pairs were run: the best one's first with the others comes next, and which GPU
+ * serves a program that needs one. */
+LAB_TEST(test_pairs_that_were_not_run_are_tested_next) {
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    given_bridges(&given, 5);
+    for (int i = 0; i < 3; i++)
+        given_repeats(&given, (struct gang){.model = "a", .first = i, .size = 1, .rate = 100}, 5,
+                      0.001);
+    for (int second = 1; second <= 2; second++)
+        given_repeats(
+            &given,
+            (struct gang){
+                .model = "a", .second = second, .size = 2, .rate = second == 1 ? 164 : 200},
+            5, 0.001);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_string_equal(result.tests, "Test GPU 0 with each of GPUs 3 and 4");
+    assert_string_equal(result.further, "'experiment.hardware.gpu_ids=[[0],[2],[3],[4],[0,2],[0,3],"
+                                        "[0,4]]'");
+    assert_true(lab_str_starts(result.others[0], "For one GPU, take any of GPUs 0–2: no difference "
+                                                 "larger than 0."));
+    given_bridges(&given, 3); /* then there is no other */
+    result = when_asked(&given, "speedup");
+    assert_null(result.further);
     given_end(&given);
 }
 
