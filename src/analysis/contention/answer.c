@@ -58,12 +58,15 @@ static int list_kernels(const struct contention_phase *phase, enum lab_claim_ver
 static void add_needed(const struct contention *made, const struct contention_phase *phase,
                        struct lab_str *out) {
     const struct lab_claim *open = &phase->slowdown;
+    const char *kernel = NULL;
     for (int k = 0; k < phase->kernel_count; k++) {
         const struct lab_claim *claim = &phase->kernels[k].change;
         if (phase->slowdown.verdict != LAB_CLAIM_INCONCLUSIVE &&
             claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
-            (open == &phase->slowdown || claim->needed > open->needed))
+            (open == &phase->slowdown || claim->needed > open->needed)) {
             open = claim;
+            kernel = phase->kernels[k].kernel;
+        }
     }
     const char *next = lab_claim_next(open, made->arena);
     bool some = false; /* kernels have a verdict */
@@ -71,8 +74,9 @@ static void add_needed(const struct contention *made, const struct contention_ph
         some |= phase->kernels[k].change.verdict != LAB_CLAIM_INCONCLUSIVE;
     if (open->verdict == LAB_CLAIM_INCONCLUSIVE && phase->slowdown.n == 1)
         lab_str_printf(out, " %s.", lab_study_verdict_words(made->study));
-    else if (*next && some && open == &phase->slowdown)
-        lab_str_printf(out, " For the mean of all kernels, %s.", next);
+    else if (*next && (kernel || some)) /* whose runs these are: others stand before it */
+        lab_str_printf(out, " To decide %s: %s.", kernel ? kernel : "the mean of all kernels",
+                       next);
     else if (*next)
         lab_str_printf(out, " %s.", lab_words_capital(next, made->arena));
 }
@@ -244,9 +248,14 @@ static void add_cause(const struct contention *made, const struct contention_pha
 static void add_recovery(const struct contention_phase *phase, struct lab_str *out,
                          struct lab_arena *arena) {
     const struct lab_claim *claim = &phase->recovery;
+    bool one = phase->kernel_count == 1;
     if (claim->verdict == LAB_CLAIM_YES && claim->effect < 0)
-        lab_str_printf(out, " Phase %s recovers %.0f%% of it: %s.", phase->title,
-                       fmin(100 * phase->recovered, 100), change_words(claim, arena));
+        lab_str_printf(out, " Phase %s: %s %s than at once; %.0f%% of %s slowdown recovered.",
+                       phase->title,
+                       one ? phase->kernels[0].kernel
+                           : lab_arena_printf(arena, "the mean of %d kernels", phase->kernel_count),
+                       change_words(claim, arena), fmin(100 * phase->recovered, 100),
+                       one ? "its" : "the mean");
     else if (claim->verdict != LAB_CLAIM_NOT_TESTED)
         lab_str_printf(out, " Phase %s: %s.", phase->title,
                        claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "recovery inconclusive"

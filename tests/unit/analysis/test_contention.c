@@ -297,7 +297,8 @@ LAB_TEST(the_answer_has_slow_down_cause_recovery_and_tuning) {
     struct lab_analysis_result result = when_asked(&given, "contention", NULL);
     const char *const parts[] = {"softmax takes 1",
                                  "Likely cause: memory bandwidth",
-                                 "Phase isolated (affinity, numa) recovers 8",
+                                 "Phase isolated (affinity, numa): softmax takes 1",
+                                 "of its slowdown recovered.",
                                  "Tuning chose otherwise in 15 of 20 (at least 12 conf",
                                  "On the idle device that takes 3.0% longer",
                                  NULL};
