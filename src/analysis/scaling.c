@@ -176,9 +176,21 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
 
 #define DOUBLINGS_NAMED 3
 
+#define REACH_COMMON 0.05 /* intervals up to here are said once for all */
+
+/* "by 36.8% from 2 to 4"; `own`: with its interval, "by 66.1% [36.2, 82.0] from 256 to 512" */
+static void add_doubling(const struct scaling_doubling *doubling, const char *lead, bool own,
+                         struct lab_str *text) {
+    const struct lab_claim *change = &doubling->change;
+    lab_str_printf(text, "%s%.1f%%", lead, -100 * change->effect);
+    if (own)
+        lab_str_printf(text, " [%.1f, %.1f]", -100 * change->high, -100 * change->low);
+    lab_str_printf(text, " from %g to %g", doubling->from, 2 * doubling->from);
+}
+
 /* "Doubling the depth at width 512 lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12
- * (95% CI: ±0.4% or less, 5 runs each)." Of many, the least and the most. False = there aren't two
- * that lower it for certain. */
+ * (95% CI: ±0.4 percentage points or less, 5 runs each)." Of many, the least and the most. False =
+ * there aren't two that lower it for certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
                           const char *fixed, const char *where, struct lab_str *text) {
     int least = 0, most = 0, runs = INT32_MAX, runs_most = 0;
@@ -197,15 +209,17 @@ static bool add_doublings(const struct scaling_doubling *doublings, int count, c
         return false;
     lab_str_printf(text, "%sDoubling the %s at %s lowers throughput%s:", text->length ? " " : "",
                    what, fixed, where);
+    bool own = reach > REACH_COMMON;
     for (int i = 0; i < count && count <= DOUBLINGS_NAMED; i++)
-        lab_str_printf(text, "%s by %.1f%% from %g to %g", i ? "," : "",
-                       -100 * doublings[i].change.effect, doublings[i].from, 2 * doublings[i].from);
-    if (count > DOUBLINGS_NAMED)
-        lab_str_printf(text, " by %.1f%% from %g to %g, up to %.1f%% from %g to %g",
-                       -100 * doublings[least].change.effect, doublings[least].from,
-                       2 * doublings[least].from, -100 * doublings[most].change.effect,
-                       doublings[most].from, 2 * doublings[most].from);
-    lab_str_printf(text, " (95%% CI: ±%.1f%% or less, ", lab_words_bound_percent(reach));
+        add_doubling(&doublings[i], i ? ", by " : " by ", own, text);
+    if (count > DOUBLINGS_NAMED) {
+        add_doubling(&doublings[least], " by ", own, text);
+        add_doubling(&doublings[most], ", up to ", own, text);
+    }
+    lab_str_add(text, " (95% CI");
+    if (!own)
+        lab_str_printf(text, ": ±%.1f percentage points or less", lab_words_bound_percent(reach));
+    lab_str_add(text, ", ");
     if (runs_most > runs)
         lab_str_printf(text, "%d to ", runs);
     lab_str_printf(text, "%d runs each).", runs_most);

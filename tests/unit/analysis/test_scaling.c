@@ -140,7 +140,8 @@ LAB_TEST(the_planted_rates_come_back) {
     assert_says(result.by_point, "the model of half the depth or width");
     assert_says(
         result.answer,
-        "% from 6 to 12 (95% CI: ±0.0% or less, 3 runs each). Doubling the width at depth 6 ");
+        "% from 6 to 12 (95% CI: ±0.0 percentage points or less, 3 runs each). Doubling the width "
+        "at depth 6 ");
     assert_says(result.answer,
                 " Doubled depth: 1.9 to 2.0× the time of a sample for 2.0× the FLOPs; "
                 "doubled width: 2.8 to 3.4× for 4.0×. Launches: 21% of the compute "
