@@ -446,9 +446,7 @@ static void add_parts(struct lab_analysis_result *result, const struct metrics_s
             !is_repeated(settings)   ? "1 run each."
             : metrics[first].differs ? "Mean over runs. ±: 95% interval of that mean."
                                      : "Geometric mean over runs. ±: 95% interval of that mean.",
-            settings->of_workload
-                ? " Time per iteration: the median; throughput counts slow iterations, too."
-                : "",
+            settings->of_workload ? " Time per iteration: mean over a run, as its throughput." : "",
             is_repeated(settings) && settings->study_count == 1
                 ? " Change: runs with the same repeat number (seed) are compared; what they share "
                   "cancels."

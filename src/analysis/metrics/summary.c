@@ -39,9 +39,10 @@ double metrics_memory_most(const struct lab_study_run *run, bool of_gpu) {
     return isnan(most) ? metrics_memory_all(run, of_gpu) : most;
 }
 
+/* Of a workload the mean over the run: its throughput is of the same iterations. */
 static double run_time(const struct lab_study_run *run, const void *context) {
-    (void)context;
-    return run->time_s;
+    bool mean = *(const bool *)context && run->work.samples > 0 && run->rate > 0;
+    return mean ? run->work.samples * run->rank_count / run->rate : run->time_s;
 }
 
 static double run_memory(const struct lab_study_run *run, const void *context) {
@@ -270,7 +271,8 @@ void metrics_add_summary(struct lab_analysis_part *part, const struct metrics_se
         {"objective_at_step",
          aligned ? lab_arena_printf(arena, "At step %.15g", objective->at) : NULL, LAB_UNIT_NUMBER,
          run_compared, aligned ? objective : NULL},
-        {"time", of_workload ? "Time per iteration" : "Time", LAB_UNIT_TIME, run_time, NULL},
+        {"time", of_workload ? "Time per iteration" : "Time", LAB_UNIT_TIME, run_time,
+         &settings->of_workload},
         {"rate",
          !rate         ? NULL
          : *rate->unit ? rate->unit

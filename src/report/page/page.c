@@ -251,6 +251,11 @@ static const char *page_terms(const struct page_build *build, const char *limits
     if (axes.length && limits && strstr(limits, " comparisons"))
         lab_str_add(&text, " Comparison: of two points that differ in one setting, or averaged "
                            "over several such pairs.");
+    bool repeated = false;
+    for (int i = 0; i < digest->row_count; i++)
+        repeated |= digest->rows[i].rate_count > 1;
+    if (repeated)
+        lab_str_printf(&text, "%sMean: geometric, over runs.", text.length ? " " : "");
     if (digest->study->names && *digest->study->names)
         lab_str_printf(&text, "%s%s", text.length ? " " : "", digest->study->names);
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
