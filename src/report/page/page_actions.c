@@ -507,14 +507,16 @@ static const char *repeat_keys(const struct making *making) {
 }
 
 /* A line that runs the study again also tests what was left out. */
-static void add_again(struct making *making, const char *text, const char *command) {
+static void add_again(struct making *making, const char *text, bool quiet, const char *command) {
     if (joined_keys(making)) {
         text = lab_arena_printf(making->arena, "%s. %s", text, making->tests);
         making->further = NULL;
     }
     add(making, (struct page_action){.kind = PAGE_RUN,
                                      .text = text,
-                                     .command = lab_arena_strdup(making->arena, command)});
+                                     .command = lab_arena_strdup(making->arena, command),
+                                     .study = true,
+                                     .quiet = quiet});
 }
 
 /* `untested`: the rest of the study doesn't answer its question. */
@@ -525,13 +527,21 @@ static void add_further(struct making *making, bool untested) {
         return;
     study_add_repeat_command(study, 0, making->further, &line);
     bool quiet = making->page && !making->page->simulated && page_is_busy(making->digest);
-    for (int i = 0; i < making->made.count; i++) /* once */
-        quiet &= !making->made.items[i].text || !strstr(making->made.items[i].text, PAGE_BUSY);
-    add(making, (struct page_action){.kind = untested ? PAGE_RUN : PAGE_PASTE,
-                                     .text = quiet ? lab_arena_printf(making->arena, "%s. %s",
-                                                                      PAGE_QUIET, making->tests)
-                                                   : making->tests,
-                                     .command = lab_arena_strdup(making->arena, line.text)});
+    bool follows = false;
+    for (int i = 0; i < making->made.count; i++) {
+        quiet &= !making->made.items[i].quiet; /* once */
+        follows |= making->made.items[i].study;
+    }
+    const char *tests = follows ? lab_arena_printf(making->arena, "Then %s",
+                                                   lab_claim_within(making->tests, making->arena))
+                                : making->tests;
+    add(making,
+        (struct page_action){
+            .kind = untested ? PAGE_RUN : PAGE_PASTE,
+            .text = quiet ? lab_arena_printf(making->arena, "%s. %s", PAGE_QUIET, tests) : tests,
+            .command = lab_arena_strdup(making->arena, line.text),
+            .study = true,
+            .quiet = quiet});
     making->further = NULL;
 }
 
@@ -566,7 +576,9 @@ static void add_quiet(struct making *making) {
     memmove(making->made.items + 1, making->made.items, (size_t)count * sizeof *making->made.items);
     making->made.items[0] = (struct page_action){.kind = PAGE_RUN,
                                                  .text = PAGE_QUIET ". Then run the study again",
-                                                 .command = making->digest->study->command};
+                                                 .command = making->digest->study->command,
+                                                 .study = true,
+                                                 .quiet = true};
     making->made.count++;
 }
 
@@ -591,17 +603,20 @@ static void add_run(struct making *making, bool advised) {
         add(making, (struct page_action){
                         .kind = PAGE_RESUME,
                         .text = lab_arena_printf(making->arena, "%s (%s)", finish, next.text),
-                        .command = study_resume_command(making->digest->study, making->arena)});
+                        .command = study_resume_command(making->digest->study, making->arena),
+                        .study = true,
+                        .quiet = busy});
     } else if (!resumes && repeat.length) {
         add_again(making,
                   lab_arena_printf(making->arena, "%sFor a verdict, 5 runs per point%s",
                                    busy ? PAGE_QUIET ". " : "",
                                    study_lacks_seed(making->digest->study) ? STUDY_SEED : ""),
-                  repeat.text);
+                  busy, repeat.text);
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
-        add_again(making, page_named(making->names, more.text, making->arena), repeat.text);
+        add_again(making, page_named(making->names, more.text, making->arena), more.quiet,
+                  repeat.text);
     } else if (!resumes && !rereads && making->page &&
                page_is_disturbed(making->page, making->digest)) {
         add_quiet(making);

@@ -47,6 +47,8 @@ struct page_action {
     const char *command; /* NULL = nothing to paste */
     const char *gain;    /* "+6.3%"; NULL = none */
     bool check;          /* of a device that is slower than its peers */
+    bool study;          /* the command runs a study */
+    bool quiet;          /* the text says that other processes were running */
 };
 
 struct page_actions {
@@ -59,6 +61,7 @@ struct page_actions {
 struct page_repeat {
     const char *text; /* as an action's; NULL = nothing to repeat */
     int runs;         /* per point */
+    bool quiet;       /* likewise */
 };
 #define PAGE_BUSY  "other processes were running"
 #define PAGE_QUIET "Quiet the machine first: " PAGE_BUSY

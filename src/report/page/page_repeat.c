@@ -83,6 +83,7 @@ struct page_repeat page_repeat_make(const struct lab_page *page, const struct st
                     repeat.advised <= planned || digest->state_counts[LAB_RUN_FAILED] > 0))
         return (struct page_repeat){0};
     LAB_AUTO(str, text);
-    add_text(&repeat, planned, page_is_busy(digest), arena, &text);
-    return (struct page_repeat){lab_arena_strdup(arena, text.text), repeat.advised};
+    bool busy = page_is_busy(digest);
+    add_text(&repeat, planned, busy, arena, &text);
+    return (struct page_repeat){lab_arena_strdup(arena, text.text), repeat.advised, busy};
 }

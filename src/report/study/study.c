@@ -41,14 +41,15 @@ static const char *cut_line(const char *text, int columns, bool unicode, struct 
     return lab_arena_strdup(arena, cut.text);
 }
 
-/* Whole clauses, as many as fit; where not even the first does, as much of it as does. */
+/* Whole clauses, as many as fit; where these fill less than half of the room, as much as does. */
 static const char *cut_clauses(const char *text, int columns, bool unicode,
                                struct lab_arena *arena) {
     size_t kept = 0;
     for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
         if (strchr(",;:", text[i]) && text[i + 1] == ' ' && i <= (size_t)columns && i > 20)
             kept = i;
-    return kept ? lab_arena_strndup(arena, text, kept) : cut_line(text, columns, unicode, arena);
+    return 2 * kept > (size_t)columns ? lab_arena_strndup(arena, text, kept)
+                                      : cut_line(text, columns, unicode, arena);
 }
 
 static int count_lines(const char *text, int columns) {
@@ -258,13 +259,12 @@ void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
     lab_doc_line(doc, "", "%s", next.text);
 }
 
-/* What a next step without a line to paste leaves to be run, or one that binds some devices alone;
- * NULL = nothing. */
+/* What a next step leaves to be run that runs no study itself; NULL = nothing. */
 static const struct page_action *find_then(const struct page_actions *actions) {
     const struct page_action *next = page_actions_next(actions);
-    bool follows = next && (!next->command || next->kind == PAGE_BIND);
-    for (int i = 0; i < actions->count && follows; i++)
-        if (actions->items[i].kind == PAGE_PASTE && actions->items[i].command)
+    for (int i = 0; i < actions->count && next && !next->study; i++)
+        if (&actions->items[i] != next && actions->items[i].kind == PAGE_PASTE &&
+            actions->items[i].command)
             return &actions->items[i];
     return NULL;
 }

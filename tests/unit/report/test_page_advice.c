@@ -320,6 +320,19 @@ LAB_TEST(what_is_open_is_run_often_enough) {
     }
 }
 
+/* Given more runs of the study and one that tests what it left out, then the second line says that
+ * it follows the first. */
+LAB_TEST(lines_that_run_studies_have_an_order) {
+    struct given *g = *state;
+    g->page.advice = NULL;
+    g->study.study.command = "gpulab run numa_study experiment.repeat=2";
+    g->result.tests = "Test for drift over minutes";
+    g->result.further = "experiment.duration=120s experiment.repeat=5";
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "experiment.repeat=5\n```\n\nThen test for drift over minutes:\n");
+}
+
 /* Given runs that are left, then they are advised unless the spread says that they decide nothing. */
 LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     struct given *g = *state;

@@ -449,6 +449,21 @@ LAB_TEST(a_line_that_a_warning_quotes_stays_as_it_is) {
     fixture_release(&f);
 }
 
+/* Given a warning that is longer than a line, then no short clause is all that is left of it. */
+LAB_TEST(a_long_warning_is_cut_behind_most_of_it) {
+    struct fixture f;
+    fixture_init(&f, "q", "q");
+    for (int i = 0; i < 28; i++)
+        fixture_done(&f, fixture_plan(&f, 0, i, 0, "a"), 10,
+                     "\"tuning: the budget was too short to time 2 correct configurations for an "
+                     "interval\"",
+                     "");
+    char *text = text_of(&f, narrow);
+    assert_contains(text, "Warning: all 28 runs: tuning: the budget was too short to time 2 ");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
 /* Given warnings of several runs, then a rank stands there only where all have it; the machine's
  * load is no rank's, and runs of few iterations are counted. */
 LAB_TEST(warnings_of_several_runs_name_no_single_rank) {
