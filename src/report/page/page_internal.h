@@ -44,6 +44,7 @@ enum page_action_kind {
 struct page_action {
     enum page_action_kind kind;
     const char *text;    /* without its full stop or colon; NULL = the command says it */
+    size_t first;        /* characters of it that the command follows at once; 0 = all */
     const char *command; /* NULL = nothing to paste */
     const char *gain;    /* "+6.3%"; NULL = none */
     bool check;          /* of a device that is slower than its peers */
@@ -67,6 +68,28 @@ struct page_repeat {
 #define PAGE_QUIET "Quiet the machine first: " PAGE_BUSY
 struct page_repeat page_repeat_make(const struct lab_page *page, const struct study_digest *digest,
                                     bool resumes, struct lab_arena *arena);
+
+struct page_making {             /* of page_actions.c, its choices and its devices */
+    const struct lab_page *page; /* NULL = it wasn't analysed */
+    const struct study_digest *digest;
+    const struct page_names *names;
+    struct page_actions made;
+    struct lab_arena *arena;
+    /* of the analysis that answers the study's question: what it couldn't test, and the keys that
+     * test it; NULL once a line has them */
+    const char *tests, *further;
+};
+/* Up to what anybody reads. */
+void page_add_action(struct page_making *making, struct page_action action);
+/* Of a device that is slower than its peers. */
+bool page_is_check(const struct lab_claim *claim);
+/* What to look at, and what shows it: where its runs were short, a load of minutes. */
+struct page_action page_check_device(const struct page_making *making,
+                                     const struct lab_claim *claim);
+/* Of two devices that differ for certain, which of them is at fault is open; NULL = they don't. */
+const char *page_two_devices(const struct page_making *making);
+/* Settings that gain 1% or more, and devices to check. */
+void page_add_choices(struct page_making *making, const struct lab_advice *advice);
 
 /* `page` NULL: it wasn't analysed. `digest` NULL: of recordings. */
 struct page_actions page_actions_make(const struct lab_page *page,

@@ -23,13 +23,18 @@ static const struct lab_advice_line *all_lines(const struct lab_advice *advice) 
 }
 
 static void add_action(struct lab_doc *doc, const struct page_action *action) {
+    size_t length = action->text ? strlen(action->text) : 0,
+           first = action->first && action->command ? action->first : length;
     if (action->kind == PAGE_BOUND)
         lab_doc_marked(doc, LAB_DOC_FAINT,
                        "%s. Lines to paste: [best_practices.md](best_practices.md)", action->text);
     else if (action->text)
-        lab_doc_text(doc, LAB_DOC_PLAIN, "%s%s", action->text, action->command ? ":" : ".");
+        lab_doc_text(doc, LAB_DOC_PLAIN, "%.*s%s", (int)first, action->text,
+                     action->command ? ":" : ".");
     if (action->command)
         lab_doc_command(doc, action->command, action->gain);
+    if (first < length) /* behind its full stop */
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", action->text + first + 2);
 }
 
 #define PROGRAM_MEANS "PROGRAM: your command."

@@ -41,15 +41,17 @@ static const char *cut_line(const char *text, int columns, bool unicode, struct 
     return lab_arena_strdup(arena, cut.text);
 }
 
-/* Whole clauses, as many as fit; where these fill less than half of the room, as much as does. */
+#define CLAUSES_LEAST 0.4 /* of the room: fewer don't say what it is about */
+
+/* Whole clauses, as many as fit; where these fill too little of the room, as much as does. */
 static const char *cut_clauses(const char *text, int columns, bool unicode,
                                struct lab_arena *arena) {
     size_t kept = 0;
     for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
         if (strchr(",;:", text[i]) && text[i + 1] == ' ' && i <= (size_t)columns && i > 20)
             kept = i;
-    return 2 * kept > (size_t)columns ? lab_arena_strndup(arena, text, kept)
-                                      : cut_line(text, columns, unicode, arena);
+    return (double)kept > CLAUSES_LEAST * columns ? lab_arena_strndup(arena, text, kept)
+                                                  : cut_line(text, columns, unicode, arena);
 }
 
 static int count_lines(const char *text, int columns) {
@@ -340,7 +342,9 @@ static void add_also(struct lab_doc *doc, const struct end *end) {
         size_t length = strlen(text), first = (size_t)(sentence_end(text) - text);
         text = lab_arena_strndup(arena, text, first < length ? first - 1 : length);
         text = cut_clauses(text, end->style.columns - INDENT - 1, end->style.unicode, arena);
-        lab_doc_line(doc, i ? "" : "Also", "%s.", end->verbose ? also[i]->text : text);
+        bool cut = lab_str_ends(text, "…") || lab_str_ends(text, "...");
+        text = end->verbose ? also[i]->text : text;
+        lab_doc_line(doc, i ? "" : "Also", "%s%s", text, cut ? "" : ".");
     }
 }
 

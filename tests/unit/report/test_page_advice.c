@@ -491,8 +491,8 @@ LAB_TEST(a_slow_device_is_checked_for_causes) {
          "power limit.\n"},
         {"", "", "power", "6.90 ms",
          "Test GPU 7 for minutes, then inspect it: 5.7% lower throughput than its peers (5 runs "
-         "each). Runs of at most 6.90 ms show no heat. What was sampled doesn't explain it: no "
-         "difference in power:\n"},
+         "each):\n\n```\ngpulab check --level 3 --device cuda\n```\n\nRuns of at most 6.90 ms show "
+         "no heat. What was sampled doesn't explain it: no difference in power.\n"},
         {"", "", "power", "",
          "Inspect or swap GPU 7: 5.7% lower throughput than its peers (5 runs each). What was "
          "sampled doesn't explain it: no difference in power.\n"},
