@@ -88,8 +88,17 @@ struct lab_claim lab_numa_claim_binding(const struct lab_numa_grid *grid,
                                         const struct lab_numa_device *device, int chosen,
                                         struct lab_arena *arena);
 /* What holds for devices that aren't bound, of which some are slower on a remote node: "GPU 3: test
- * local NUMA node 1 first."; "" = none is left (numa.c). */
+ * local NUMA node 1 first."; "" = none is left (answer.c). */
 const char *lab_numa_unbound(const struct lab_numa_grid *grid, struct lab_arena *arena);
+/* YES where a node differs and the binding to the best one is certain, NO where no node differs. Of
+ * a local node that wasn't tested no binding is known: there a node is enough. */
+enum lab_claim_verdict lab_numa_verdict(const struct lab_numa_device *device);
+/* Of all studies; NULL = nothing was compared. */
+const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct lab_arena *arena);
+
+/* Keys that test other GPUs, local nodes, or what is inconclusive (further.c). */
+void lab_numa_test_the_rest(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
+                            struct lab_arena *arena);
 
 /* Those of a study (charts.c); their names end with the suffix. */
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
