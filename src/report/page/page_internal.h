@@ -125,7 +125,8 @@ struct page_state page_state(const struct lab_page *page, const struct study_dig
 const char *page_slices(const struct study_digest *digest, struct lab_arena *arena);
 /* Whether the first screen and the terminal show it: nothing disturbs a simulated machine. */
 bool page_is_shown(const struct lab_page *page, const struct study_note *note);
-#define PAGE_AFFECTS "; affects times and rates, not "
+/* Whether it bears on the verdict: a busy machine doesn't on what a program computed. */
+bool page_concerns(const struct lab_page *page, const struct study_note *note);
 /* "68 of 110 runs: other processes took up to 64.3% of …". */
 const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
                          const struct study_note *note, struct lab_arena *arena);

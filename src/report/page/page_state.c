@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AFFECTS        "; affects times and rates, not "
 #define WARNINGS_NAMED 3 /* as many as the terminal has */
 
 /* --- warnings --- */
@@ -24,8 +25,7 @@ static const char *computed(const struct lab_page *page) {
     return timed ? NULL : claim->quantity;
 }
 
-/* Whether it bears on the verdict: a busy machine doesn't on what a program computed. */
-static bool concerns(const struct lab_page *page, const struct study_note *note) {
+bool page_concerns(const struct lab_page *page, const struct study_note *note) {
     return !lab_run_warning_is_of_times(note->kind) || !computed(page);
 }
 
@@ -38,10 +38,9 @@ const char *page_warning(const struct lab_page *page, const struct study_digest 
                          const struct study_note *note, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     study_add_note(digest, note, &text);
-    if (!concerns(page, note)) {
+    if (!page_concerns(page, note)) {
         size_t advice = strcspn(text.text, ";");
-        return lab_arena_printf(arena, "%.*s" PAGE_AFFECTS "%s", (int)advice, text.text,
-                                computed(page));
+        return lab_arena_printf(arena, "%.*s" AFFECTS "%s", (int)advice, text.text, computed(page));
     }
     return lab_arena_strdup(arena, text.text);
 }
@@ -74,7 +73,7 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
         if (!page_is_shown(page, note) || shown++ >= WARNINGS_NAMED)
             continue;
         char *line = lab_arena_strdup(arena, page_warning(page, digest, note, arena));
-        if (concerns(page, note))
+        if (page_concerns(page, note))
             line[strcspn(line, ";")] = '\0';
         line[0] = line[0] == 'a' ? 'A' : line[0];
         lab_str_printf(text, "%s. ", line);

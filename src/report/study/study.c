@@ -148,7 +148,7 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
         lab_str_add(&line, page_warning(end->page, &end->digest, note, arena));
     }
     bool whole =
-        end->verbose || note->kind == LAB_RUN_WARNING_NO_METRIC || strstr(line.text, PAGE_AFFECTS);
+        end->verbose || note->kind == LAB_RUN_WARNING_NO_METRIC || !page_concerns(end->page, note);
     int room = end->style.columns - 3 - (int)strlen(word);
     lab_doc_said(doc, word, tone, "%s",
                  whole ? line.text : cut_clauses(line.text, room, end->style.unicode, arena));
