@@ -87,7 +87,16 @@ static const char *question(const struct page_build *build) {
     for (int i = 0; i < page->analysis_count && !asked; i++)
         if (page_tells(&page->analyses[i]))
             asked = page->analyses[i].summary;
-    return asked ? lab_arena_printf(arena, "%s · %s", name, asked) : name;
+    LAB_AUTO(str, text); /* that everything ran is an answer, too */
+    lab_str_add(&text, name);
+    if (build->digest) {
+        lab_str_add(&text, " · ");
+        study_add_counts(build->digest->study, build->digest->state_counts, build->digest->invalid,
+                         &text);
+    }
+    if (asked)
+        lab_str_printf(&text, " · %s", asked);
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* Claims of a kind behind this one that no run shows either; the last of them. */
@@ -428,17 +437,16 @@ static void add_small_print(const struct page_build *build) {
     LAB_AUTO(str, shared);
     if (build->digest) {
         const struct study_digest *digest = build->digest;
-        study_add_counts(digest->study, digest->state_counts, digest->invalid, &text);
         study_add_shared(digest, &shared);
         if (shared.length)
-            lab_str_printf(&text, " · %s", lab_doc_escape(shared.text, arena));
+            lab_str_printf(&text, "%s · ", lab_doc_escape(shared.text, arena));
         if (page->study->machine && *page->study->machine)
-            lab_str_printf(&text, " · %s", lab_doc_escape(page->study->machine, arena));
+            lab_str_printf(&text, "%s · ", lab_doc_escape(page->study->machine, arena));
         study_add_when(digest, &when);
         if (when.length)
-            lab_str_printf(&text, " · %s", when.text);
+            lab_str_printf(&text, "%s · ", when.text);
         lab_str_printf(&text,
-                       " · gpulab %s · [runs.csv](runs.csv) · [study.db](../study.db) · "
+                       "gpulab %s · [runs.csv](runs.csv) · [study.db](../study.db) · "
                        "[results.json](../results.json)",
                        page->version ? page->version : "");
     } else {
