@@ -12,7 +12,7 @@
 
 #define LINES_MOST   30
 #define VERDICT_MOST 4
-#define ROWS_LEAST   5
+#define ROWS_LEAST   3
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
@@ -398,7 +398,9 @@ static int rows_most(const struct end *end, const char *verdict) {
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(end);
     int next = next_lines(end);
     left -= next > 2 ? next : 2;
-    left -= end->page && page_by_point(end->page); /* it says what it leaves out */
+    const struct lab_page_analysis *settings = end->page ? page_by_point(end->page) : NULL;
+    int caption = settings ? count_lines(settings->result->by_point, end->style.columns - 2) : 0;
+    left -= (caption > 2 ? caption - 2 : 0) + (settings != NULL); /* what the table leaves out */
     left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
     left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
     LAB_AUTO(arena, arena);

@@ -3,7 +3,8 @@
 #include "report/study/study_internal.h"
 #include "study_fixture.h"
 
-static const struct lab_style narrow = {.columns = 80, .unicode = true};
+static const struct lab_style narrow = {.columns = 80, .unicode = true},
+                              wide = {.columns = 100, .unicode = true};
 
 static int count_lines(const char *text) {
     int lines = 0;
@@ -59,6 +60,51 @@ static const char *models_text(struct fixture *f, const char *answer, const char
     lab_doc_write(doc, "text", style, &text);
     assert_true(count_lines(text.text) <= 30);
     return lab_arena_strdup(&f->arena, text.text);
+}
+
+/* Given a table of settings with a long caption, below a long verdict and above many warnings and
+ * things to do, then its rows give way: 30 lines at most. */
+LAB_TEST(what_is_said_leaves_fewer_rows) {
+    static const char said[] = "NUMA node 2: 12.1% lower throughput on transfer-bound vit32x1x512 "
+                               "and vit32x2x512 than NUMA node 0 (95% CI [11.8, 12.4]%, 5 runs). ";
+    static const char *const words[] = {said, said, said, NULL};
+    static const struct lab_doc_column columns[] = {{"point", "Point", LAB_UNIT_TEXT},
+                                                    {"drift", "Drift", LAB_UNIT_TEXT}};
+    struct lab_doc_cell cells[2 * MODELS];
+    for (int i = 0; i < 2 * MODELS; i++)
+        cells[i] = lab_cell_text("none");
+    struct lab_doc_table table = {"points", "Points", columns, 2, cells, MODELS, NULL};
+    struct fixture f;
+    fixture_init(&f, "mine", "mine");
+    for (int i = 0; i < MODELS; i++)
+        fixture_done(&f, fixture_plan(&f, i, 1, 0, "vit32x2x512"), 1000,
+                     "\"severe outliers: 3 of 97 measured times (3.1%)\", \"late\", \"hot\", "
+                     "\"other processes took 9.1% of it\", \"slow\"",
+                     "");
+    const char *answer = lab_arena_printf(&f.arena, "%s%s%s%s", said, said, said, said);
+    struct lab_claim open = lab_claim_none;
+    open.kind = "stability.point";
+    open.subject = "throttled time of all runs";
+    struct lab_analysis_part part = {.name = "all", .tables = &table, .table_count = 1};
+    struct lab_analysis_result result = {.answer = answer,
+                                         .parts = &part,
+                                         .part_count = 1,
+                                         .claims = &open,
+                                         .claim_count = 1,
+                                         .by_point = lab_arena_printf(&f.arena, "%s%s", said, said),
+                                         .action = said,
+                                         .command = said,
+                                         .others = words};
+    struct lab_page_analysis analysis = {.name = "stability", .result = &result};
+    struct lab_page page = {.study = &f.study, .analyses = &analysis, .analysis_count = 1};
+    struct lab_doc *doc = lab_doc_open(NULL, &f.arena);
+    LAB_AUTO(str, text);
+    lab_report_add_study(doc, &f.study, &page, wide, false);
+    lab_doc_write(doc, "text", wide, &text);
+    assert_contains(text.text, "Warning: 2 more kinds (--verbose)\n");
+    assert_contains(text.text, " more rows");
+    assert_true(count_lines(text.text) <= 30);
+    fixture_release(&f);
 }
 
 /* Given more points than lines, then a point and its reference are both shown or neither. */
