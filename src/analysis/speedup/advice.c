@@ -75,7 +75,7 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     }
     bool choose = (best || gangs->pool_count == 0) && lab_gangs_find_rivals(gangs);
     *ret_action = choose  ? "Restrict the program to these GPUs"
-                  : !best ? "Restrict the program to one GPU"
+                  : !best ? lab_gangs_opening(gangs, "Restrict the program to one GPU", arena)
                           : "Start one process per GPU";
     if (choose && gangs->rivals->base) {
         const struct lab_study_run *run = gangs->rivals->base->point->runs[0];

@@ -192,8 +192,16 @@ static const char *range_words(const struct lab_gangs *gangs, const char *names,
     return lab_str_equal(low, high) ? low : lab_arena_printf(arena, "%s to %s", low, high);
 }
 
+const char *lab_gangs_opening(const struct lab_gangs *gangs, const char *words,
+                              struct lab_arena *arena) {
+    bool sums = lab_str_equal(gangs->analysis, "training") && gangs->study->simulated;
+    return sums ? lab_arena_printf(arena, "Without NVLink, %s", lab_claim_within(words, arena))
+                : words;
+}
+
 /* Returns the size that the next sentence is about. */
-static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text) {
+static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text,
+                                              struct lab_arena *arena) {
     const struct lab_gang_pool *best = lab_gangs_best(gangs), *first = &gangs->pools[0];
     const struct lab_gang_pool *pool = best ? best : first;
     int pays = count_of_size(gangs, pool->devices, "beneficial"), stays = 0, tested = 0;
@@ -207,12 +215,15 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
         lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
                        gangs->unit);
     else if ((pays > 0 && pays == pool->cells) || (pays == 0 && best))
-        lab_str_printf(text, "Use %d %ss: ", pool->devices, gangs->unit);
+        lab_str_printf(text, "%s %d %ss: ", lab_gangs_opening(gangs, "Use", arena), pool->devices,
+                       gangs->unit);
     else if (pays > 0 && pool->claim.verdict == LAB_CLAIM_YES)
-        lab_str_printf(text, "Use %d %ss at %d of %d points: ", pool->devices, gangs->unit, pays,
-                       pool->cells);
+        lab_str_printf(text,
+                       "%s %d %ss at %d of %d points: ", lab_gangs_opening(gangs, "Use", arena),
+                       pool->devices, gangs->unit, pays, pool->cells);
     else if (stays == tested)
-        lab_str_printf(text, "Stay on one %s: ", gangs->unit);
+        lab_str_printf(text, "%s on one %s: ", lab_gangs_opening(gangs, "Stay", arena),
+                       gangs->unit);
     return pool;
 }
 
@@ -465,7 +476,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     if (rivals && use && gangs->advised && lab_gangs_count(gangs, "independent") == 0)
         add_advised(gangs, arena, &text);
     else
-        add_speedup(gangs, add_action(gangs, &text), &text, arena);
+        add_speedup(gangs, add_action(gangs, &text, arena), &text, arena);
     add_larger(gangs, &text, arena);
     if (rivals && !use) /* which devices, after whether to use them */
         lab_str_printf(&text, " %s.", lab_claim_sentence(&gangs->rivals->claim, arena));

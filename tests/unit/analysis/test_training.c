@@ -219,6 +219,13 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay"));
     assert_string_equal(result.command,
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 PROGRAM");
+    assert_null(result.further);
+    given.table.simulated = true; /* sums go through host memory, which NVLink doesn't */
+    result = when_asked(&given, "training");
+    then_part_says(&result, "train_scaling, allreduce=ring", "Without NVLink, use 2 GPUs: 2 GPUs ");
+    assert_contains(result.answer, "hierarchical: Without NVLink, stay on one GPU: 2 GPUs have ");
+    assert_string_equal(result.action, "Without NVLink, restrict the program to one GPU");
+    assert_string_equal(result.further, "device=cuda");
     given_end(&given);
 }
 
