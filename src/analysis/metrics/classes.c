@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis_group.h"
 #include "analysis/metrics/metrics.h"
+#include "analysis/stages/stages.h"
 
 #include "base/list.h"
 #include "base/str.h"
@@ -17,28 +18,39 @@ static const struct lab_study_run *first_run(const struct metrics_value *value) 
     return value->setting->point.runs[0];
 }
 
-/* NaN = unknown, which is work like any other that is. */
-static bool is_of_class(const struct metrics_value *value, double work) {
-    double own = lab_study_complexity(first_run(value));
-    return (own <= work * WORKS_ALIKE && work <= own * WORKS_ALIKE) || (isnan(own) && isnan(work));
+/* Of one model, by its keys and by its work, which keys of other workloads change, too. Unknown
+ * work is like any other that is. */
+static bool is_alike(const struct metrics_value *a, const struct metrics_value *b) {
+    const struct lab_study_run *one = first_run(a), *other = first_run(b);
+    double work = lab_study_complexity(one), against = lab_study_complexity(other);
+    bool alike = work <= against * WORKS_ALIKE && against <= work * WORKS_ALIKE;
+    for (int k = 0; lab_stage_model_keys[k]; k++) {
+        const struct lab_value *of_one = lab_study_setting(one, lab_stage_model_keys[k]),
+                               *of_other = lab_study_setting(other, lab_stage_model_keys[k]);
+        if (of_one && of_other ? !lab_value_equal(of_one, of_other) : of_one != of_other)
+            return false;
+    }
+    return alike || (isnan(work) && isnan(against));
 }
 
-static int find_works(const struct metrics_metric *metric, struct lab_arena *arena,
-                      double **ret_works) {
-    double *works = NULL;
+/* The first value of each class. */
+static int find_firsts(const struct metrics_metric *metric, struct lab_arena *arena,
+                       const struct metrics_value **ret_firsts) {
+    struct metrics_value *firsts = NULL;
     int count = 0;
     for (int v = 0; v < metric->count; v++) {
         bool known = false;
-        for (int w = 0; w < count; w++)
-            known |= is_of_class(&metric->values[v], works[w]);
+        for (int c = 0; c < count; c++)
+            known |= is_alike(&metric->values[v], &firsts[c]);
         if (!known)
-            LAB_ADD(works, count, arena) = lab_study_complexity(first_run(&metric->values[v]));
+            LAB_ADD(firsts, count, arena) = metric->values[v];
     }
-    *ret_works = works;
+    *ret_firsts = firsts;
     return count;
 }
 
-static struct metrics_metric make_class(const struct metrics_metric *metric, double work,
+static struct metrics_metric make_class(const struct metrics_metric *metric,
+                                        const struct metrics_value *first,
                                         struct lab_arena *arena) {
     struct metrics_metric made = *metric;
     made.values = NULL;
@@ -46,7 +58,7 @@ static struct metrics_metric make_class(const struct metrics_metric *metric, dou
     made.by_key = false;
     made.count = made.class_count = 0;
     for (int v = 0; v < metric->count; v++)
-        if (is_of_class(&metric->values[v], work))
+        if (is_alike(&metric->values[v], first))
             LAB_ADD(made.values, made.count, arena) = metric->values[v];
     made.drawn = made.compared = made.count;
     metrics_compare(&made, arena);
@@ -54,12 +66,13 @@ static struct metrics_metric make_class(const struct metrics_metric *metric, dou
 }
 
 bool metrics_compare_classes(struct metrics_metric *metric, struct lab_arena *arena) {
-    double *works;
-    int count = metric->own ? find_works(metric, arena, &works) : 0, kept = 0;
+    const struct metrics_value *firsts;
+    int count = metric->own ? find_firsts(metric, arena, &firsts) : 0, kept = 0;
     if (count < 2)
         return false;
-    for (int w = 0; w < count; w++)
-        LAB_ADD(metric->classes, metric->class_count, arena) = make_class(metric, works[w], arena);
+    for (int c = 0; c < count; c++)
+        LAB_ADD(metric->classes, metric->class_count, arena) =
+            make_class(metric, &firsts[c], arena);
     metric->lead = lab_claim_none;
     for (int c = 0; c < count; c++)
         for (int v = 0; v < metric->classes[c].count; v++)

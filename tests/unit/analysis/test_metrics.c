@@ -207,6 +207,24 @@ LAB_TEST(a_small_model_is_no_better_setting) {
     assert_string_equal(cell(g, "settings", 3, "Change")->text, "reference");
 }
 
+/* Given two models of about the same work, then their names keep them apart. */
+LAB_TEST(models_of_one_work_are_not_compared) {
+    struct given *g = *state;
+    g->study.table.matrix = given_json(&g->study, "{\"model\": [\"medium\", \"large\"]}");
+    for (int r = 0; r < 3; r++)
+        for (int m = 0; m < 2; m++) {
+            struct lab_study_run *run =
+                given_add(&g->study, (struct given_run){.model = m ? "mlp_large" : "mlp_medium",
+                                                        .repeat = r,
+                                                        .rate = m ? 10 + 0.01 * r : 12 + 0.01 * r});
+            run->work.flops = m ? 1.2e5 : 1e5;
+            run->options =
+                given_json(&g->study, m ? "{\"model\": \"large\"}" : "{\"model\": \"medium\"}");
+        }
+    analyse(g);
+    assert_says(g, "each setting is another model, so none is best.");
+}
+
 /* Given rates that three digits don't tell apart, then the answer has as many as do. */
 LAB_TEST(values_that_differ_read_differently) {
     struct given *g = *state;
