@@ -165,6 +165,25 @@ static void add_spikes(const struct stability *made, struct lab_str *text) {
     lab_str_add(text, ".");
 }
 
+static bool is_throttled_device(const struct stability *made, const char *device) {
+    bool throttled = false;
+    for (int i = 0; i < made->row_count; i++)
+        for (int r = 0; r < made->rows[i].runs; r++)
+            throttled |= lab_str_equal(made->rows[i].device, device) &&
+                         is_throttled(&made->rows[i].series[r]);
+    return throttled;
+}
+
+/* "GPU 1", "GPUs 0–3" */
+static const char *throttled_devices(const struct stability *made) {
+    const char **names = NULL;
+    int count = 0;
+    for (int i = 0; i < made->device_count; i++)
+        if (is_throttled_device(made, made->devices[i].device))
+            LAB_ADD(names, count, made->arena) = made->devices[i].name;
+    return lab_words_devices(names, count, made->arena);
+}
+
 const char *stability_answer(const struct stability *made) {
     LAB_AUTO(str, text);
     const char *counted = lab_rate_series_counted(made->series, made->count);
@@ -172,6 +191,11 @@ const char *stability_answer(const struct stability *made) {
         lab_arena_printf(made->arena, "(runs of %s, %s %s)", duration_words(made),
                          repeats_words(made), made->points > 1 ? "per point" : "in all");
     const char *next = lab_claim_next(&made->drift, made->arena);
+    if (made->throttling.verdict == LAB_CLAIM_YES) /* it is why times drift */
+        lab_str_printf(&text, "%s throttled by %s in %d of %d runs, %.1f s in total. ",
+                       throttled_devices(made), throttling_reason(made),
+                       count_runs(made, is_throttled), count_runs(made, is_known),
+                       made->throttled_s);
     if (made->drift.verdict == LAB_CLAIM_NO) {
         if (made->points > 1)
             lab_str_printf(&text, "Mean of %d points: no", made->points);
@@ -184,12 +208,12 @@ const char *stability_answer(const struct stability *made) {
             &text, "Inconclusive: iteration times drift by %s from start to end of a run %s%s%s.",
             lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
     } else {
-        struct lab_claim drift = made->drift;
-        drift.subject =
-            lab_arena_printf(made->arena, "Runs of %s, end of run", duration_words(made));
-        if (made->row_count > 1)
-            drift.mean_of = lab_arena_printf(made->arena, "%d points", made->row_count);
-        lab_str_printf(&text, "%s.", lab_claim_sentence(&drift, made->arena));
+        lab_str_printf(&text, "Iteration times drift by %s from start to end of a run%s %s.",
+                       lab_claim_effect(&made->drift, made->arena),
+                       made->row_count > 1
+                           ? lab_arena_printf(made->arena, ", mean of %d points", made->row_count)
+                           : "",
+                       over);
     }
     add_devices(made, &text);
     const struct lab_rate_series_change *change = largest_change(made);
@@ -211,11 +235,7 @@ const char *stability_answer(const struct stability *made) {
                                               "over half of its runs."
                                             : " No change point of 1% or more.");
     add_spikes(made, &text);
-    if (made->throttling.verdict == LAB_CLAIM_YES)
-        lab_str_printf(&text, " Throttled by %s in %d of %d runs, %.1f s in total.",
-                       throttling_reason(made), count_runs(made, is_throttled),
-                       count_runs(made, is_known), made->throttled_s);
-    else if (made->throttling_known == made->count)
+    if (made->throttling.verdict != LAB_CLAIM_YES && made->throttling_known == made->count)
         lab_str_printf(&text, " No throttling in %d runs; none is longer than %s.",
                        count_runs(made, is_any), lab_words_time(made->longest_s, made->arena));
     return lab_arena_strdup(made->arena, text.text);
@@ -272,8 +292,8 @@ void stability_test_longer(struct lab_analysis_result *result, const struct stab
 
 const char *stability_action(const struct stability *made) {
     if (made->throttling.verdict == LAB_CLAIM_YES)
-        return lab_arena_printf(made->arena, "Throttled by %s: check cooling and power limit",
-                                throttling_reason(made));
+        return lab_arena_printf(made->arena, "Check cooling and power limit of %s: throttled by %s",
+                                throttled_devices(made), throttling_reason(made));
     bool steady = made->known > 0 && made->drift.verdict == LAB_CLAIM_NO && !largest_change(made);
     for (int i = 0; i < made->device_count; i++)
         steady &= made->devices[i].drift.verdict != LAB_CLAIM_YES;

@@ -105,8 +105,7 @@ LAB_TEST(test_drift_is_claimed_over_runs_by_device) {
     struct given_study given;
     struct lab_analysis_result result = when_repeated(&given, drifting);
     assert_true(result.claims[0].low < 0.015 && result.claims[0].high > 0.015);
-    assert_contains(result.answer, "Runs of 30.");
-    assert_contains(result.answer, "end of run, mean of 2 points: 1.");
+    assert_contains(result.answer, " from start to end of a run, mean of 2 points (runs of 30.");
     assert_contains(result.answer, " GPU 1, end of run: 3.");
     assert_string_equal(result.claims[0].subject, "All runs, end of run"); /* nothing measured */
     const struct lab_claim *slow = claim_of(&result, "stability.device", "GPU 1");
@@ -164,8 +163,8 @@ LAB_TEST(test_a_slow_down_is_dated_and_explained) {
     assert_true(!result.faults || !result.faults[0]);
     assert_contains(result.answer, "Change points in 1 of 2 runs; gpu1_numa0_vit16x8x768_r0: ");
     assert_contains(result.answer, "% longer from 20.0 s on, throttled by thermal limit (driver).");
-    assert_contains(result.answer, "Throttled by thermal limit (driver) in 1 of 1 runs");
-    assert_contains(result.action, "Throttled by thermal limit (driver): check cooling");
+    assert_contains(result.answer, "GPU 1 throttled by thermal limit (driver) in 1 of 1 runs");
+    assert_contains(result.action, "Check cooling and power limit of GPU 1: throttled by thermal");
     given_end(&given);
 }
 
@@ -347,7 +346,8 @@ LAB_TEST(test_throttling_comes_from_the_result_where_nothing_was_sampled) {
     struct lab_analysis_result result = when_asked(&given, "stability");
     assert_true(cell_of(&result, "points", 0, "throttled_s")->value == 4.5);
     assert_string_equal(cell_of(&result, "points", 0, "throttled_by")->text, "power limit");
-    assert_contains(result.answer, "Throttled by power limit in 1 of 1 runs, 4.5 s in total.");
+    assert_contains(result.answer,
+                    "GPU 0 throttled by power limit in 1 of 1 runs, 4.5 s in total. ");
     given_end(&given);
 }
 
