@@ -127,11 +127,12 @@ void lab_point_set_add_machine(struct lab_point_set *set, const struct lab_value
     add_fact(set, "software", "kernel", lab_value_get_text(machine, "kernel", ""), arena);
 }
 
-/* Every leaf by its path; where results are written is no part of how they were measured. */
+/* Every leaf by its path; where results are written, and what was said when it was composed, is no
+ * part of how they were measured. */
 static void add_config(struct lab_point_set *set, const char *path, const struct lab_value *value,
                        struct lab_arena *arena) {
     if (value->type != LAB_VALUE_MAP) {
-        if (!lab_str_equal(path, "output_dir"))
+        if (!lab_str_equal(path, "output_dir") && !lab_str_equal(path, "notes"))
             add_fact(set, "config", path, text_of(value, arena), arena);
         return;
     }

@@ -5,6 +5,7 @@
 #include "base/file/own.h"
 #include "base/file/walk.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "load/study_view.h"
 #include "run/folder.h"
@@ -97,10 +98,16 @@ int lab_point_sets_read(const char *word, struct lab_arena *arena, struct lab_po
     if (access(word, F_OK) == 0 || !strchr(word, ','))
         return read_part(word, arena, ret_sets, ret_count, err);
     struct lab_point_set *whole = NULL;
+    const char **parts = NULL;
+    int part_count = 0;
     for (const char *at = word;; at += strcspn(at, ",") + 1) {
         const char *part = lab_arena_strndup(arena, at, strcspn(at, ","));
         struct lab_point_set *sets;
         int count;
+        if (lab_list_find_text(parts, part_count, part) >= 0)
+            return lab_err_set(err, LAB_ERR_USER, "%s: %s is named twice: one run counts once",
+                               word, part);
+        LAB_ADD(parts, part_count, arena) = part;
         if (read_part(part, arena, &sets, &count, err) < 0)
             return -1;
         if (count > 1)
@@ -113,6 +120,7 @@ int lab_point_sets_read(const char *word, struct lab_arena *arena, struct lab_po
         if (at[strcspn(at, ",")])
             continue;
         whole->source = word;
+        whole->name = lab_arena_printf(arena, "%s and %d more", whole->name, part_count - 1);
         *ret_sets = whole;
         *ret_count = 1;
         return 0;

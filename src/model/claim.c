@@ -141,9 +141,16 @@ static const char *amount(const struct lab_claim *claim, struct lab_arena *arena
                             claim->difference);
 }
 
+/* A time is shorter or longer: "time", "CPU time". */
+static bool is_time(const struct lab_claim *claim) {
+    size_t length = strlen(claim->quantity);
+    return lab_str_equal(claim->quantity, "time") ||
+           (length > 5 && lab_str_equal(claim->quantity + length - 5, " time"));
+}
+
 /* "85.0% lower", "109% higher"; "more than 900% higher" */
 static const char *end_words(const struct lab_claim *claim, double end, struct lab_arena *arena) {
-    bool time = lab_str_equal(claim->quantity, "time"), far = end >= LAB_CHANGE_FACTOR;
+    bool time = is_time(claim), far = end >= LAB_CHANGE_FACTOR;
     return lab_arena_printf(arena, "%s%s%% %s", far ? "more than " : "",
                             percent(far ? LAB_CHANGE_FACTOR : end, arena),
                             end < 0 ? (time ? "shorter" : "lower") : (time ? "longer" : "higher"));
@@ -309,7 +316,7 @@ const char *lab_claim_next(const struct lab_claim *claim, struct lab_arena *aren
 /* "NUMA node 2: 12.5% lower throughput than NUMA node 0 (95% CI [10.7, 13.8]%, 5 runs each)" */
 static const char *comparison(const struct lab_claim *claim, const char *subject,
                               struct lab_arena *arena) {
-    bool time = lab_str_equal(claim->quantity, "time"), lower = claim->effect < 0;
+    bool time = is_time(claim), lower = claim->effect < 0;
     const char *words, *within = isnan(claim->low) ? "" : interval(claim, arena);
     if (is_factor(claim))
         words = lab_arena_printf(arena, "%s %s× that of %s", claim->quantity,

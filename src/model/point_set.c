@@ -8,13 +8,21 @@
 #include <math.h>
 #include <string.h>
 
-bool lab_point_less_is_better(const struct lab_point *point) {
-    return lab_str_equal(point->quantity, "time") || lab_str_equal(point->quantity, "latency");
+bool lab_point_less_is_better(const char *quantity) {
+    static const char *const names[] = {"time", "CPU time", "latency", NULL};
+    return lab_str_find(quantity, names) >= 0;
 }
 
 const char *lab_point_axis(const struct lab_point *point, const char *name) {
     int axis = LAB_FIND(point->axes, point->axis_count, name, name);
     return axis < 0 ? NULL : point->axes[axis].text;
+}
+
+bool lab_point_failed(const struct lab_point *point, const struct lab_point_failure *failure) {
+    for (int i = 0; i < failure->axis_count; i++)
+        if (!lab_str_equal(lab_point_axis(point, failure->axes[i].name), failure->axes[i].text))
+            return false;
+    return true;
 }
 
 const char *lab_point_set_fact(const struct lab_point_set *set, const char *topic,
@@ -96,6 +104,20 @@ void lab_point_add_value(struct lab_point *point, double value, int block,
     point->blocks[point->count++] = block;
 }
 
+void lab_point_set_add_failure(struct lab_point_set *set, const struct lab_axis_setting *axes,
+                               int axis_count, const char *reason, struct lab_arena *arena) {
+    struct lab_point failed = {.axes =
+                                   lab_arena_copy(arena, axes, (size_t)axis_count, sizeof *axes),
+                               .axis_count = axis_count};
+    for (int i = 0; i < set->failure_count; i++)
+        if (has_axes(&failed, set->failures[i].axes, set->failures[i].axis_count) &&
+            lab_str_equal(set->failures[i].reason, reason))
+            return;
+    set->failures = grow(set->failures, set->failure_count, sizeof *set->failures, arena);
+    set->failures[set->failure_count++] =
+        (struct lab_point_failure){failed.axes, axis_count, reason};
+}
+
 static int blocks_of(const struct lab_point_set *set) {
     int last = -1;
     for (int p = 0; p < set->point_count; p++)
@@ -111,6 +133,7 @@ void lab_point_set_merge(struct lab_point_set *set, const struct lab_point_set *
         const struct lab_point *from = &other->points[p];
         struct lab_point *to = lab_point_set_point(set, from->axes, from->axis_count,
                                                    from->quantity, from->unit, arena);
+        to->is_sum = from->is_sum;
         for (int i = 0; i < from->count; i++)
             lab_point_add_value(to, from->values[i], first + from->blocks[i], arena);
     }
@@ -118,26 +141,48 @@ void lab_point_set_merge(struct lab_point_set *set, const struct lab_point_set *
         if (!lab_point_set_fact(set, other->facts[i].topic, other->facts[i].name))
             lab_point_set_add_fact(set, other->facts[i].topic, other->facts[i].name,
                                    other->facts[i].text, arena);
+    for (int i = 0; i < other->failure_count; i++)
+        lab_point_set_add_failure(set, other->failures[i].axes, other->failures[i].axis_count,
+                                  other->failures[i].reason, arena);
     set->simulated |= other->simulated;
 }
 
 /* --- writing --- */
 
+static void set_axes(struct lab_value *map, const struct lab_axis_setting *axes, int count,
+                     struct lab_arena *arena) {
+    struct lab_value *value = lab_value_map(arena);
+    for (int i = 0; i < count; i++)
+        lab_value_set_string(arena, value, axes[i].name, axes[i].text);
+    lab_value_set(arena, map, "axes", value);
+}
+
 static struct lab_value *point_value(const struct lab_point *point, struct lab_arena *arena) {
-    struct lab_value *map = lab_value_map(arena), *axes = lab_value_map(arena),
-                     *values = lab_value_list(arena), *blocks = lab_value_list(arena);
-    for (int i = 0; i < point->axis_count; i++)
-        lab_value_set_string(arena, axes, point->axes[i].name, point->axes[i].text);
+    struct lab_value *map = lab_value_map(arena), *values = lab_value_list(arena),
+                     *blocks = lab_value_list(arena);
+    set_axes(map, point->axes, point->axis_count, arena);
     for (int i = 0; i < point->count; i++) {
         lab_value_append(arena, values, lab_value_float(arena, point->values[i]));
         lab_value_append(arena, blocks, lab_value_int(arena, point->blocks[i]));
     }
-    lab_value_set(arena, map, "axes", axes);
     lab_value_set_string(arena, map, "quantity", point->quantity);
     lab_value_set_string(arena, map, "unit", point->unit);
+    if (point->is_sum)
+        lab_value_set_bool(arena, map, "is_sum", true);
     lab_value_set(arena, map, "values", values);
     lab_value_set(arena, map, "blocks", blocks);
     return map;
+}
+
+static struct lab_value *failures_value(const struct lab_point_set *set, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < set->failure_count; i++) {
+        struct lab_value *map = lab_value_map(arena);
+        set_axes(map, set->failures[i].axes, set->failures[i].axis_count, arena);
+        lab_value_set_string(arena, map, "reason", set->failures[i].reason);
+        lab_value_append(arena, list, map);
+    }
+    return list;
 }
 
 struct lab_value *lab_point_sets_value(const struct lab_point_set *sets, int count,
@@ -162,6 +207,8 @@ struct lab_value *lab_point_sets_value(const struct lab_point_set *sets, int cou
         lab_value_set_bool(arena, map, "simulated", set->simulated);
         lab_value_set(arena, map, "facts", facts);
         lab_value_set(arena, map, "points", points);
+        if (set->failure_count)
+            lab_value_set(arena, map, "failures", failures_value(set, arena));
         lab_value_append(arena, list, map);
     }
     return list;
@@ -171,6 +218,15 @@ struct lab_value *lab_point_sets_value(const struct lab_point_set *sets, int cou
 
 static bool is_list(const struct lab_value *value) {
     return value && value->type == LAB_VALUE_LIST;
+}
+
+static struct lab_axis_setting *parse_axes(const struct lab_value *axes, struct lab_arena *arena) {
+    struct lab_axis_setting *settings =
+        lab_arena_alloc(arena, (size_t)axes->count + 1, sizeof *settings);
+    for (int i = 0; i < axes->count; i++)
+        settings[i] =
+            (struct lab_axis_setting){axes->keys[i], lab_value_as_text(axes->items[i], "")};
+    return settings;
 }
 
 static int parse_point(const struct lab_value *map, const char *origin, struct lab_point_set *set,
@@ -184,13 +240,10 @@ static int parse_point(const struct lab_value *map, const char *origin, struct l
         return lab_err_set(err, LAB_ERR_USER,
                            "%s: point %d lacks axes, quantity, values or a block for each value",
                            origin, set->point_count + 1);
-    struct lab_axis_setting *settings =
-        lab_arena_alloc(arena, (size_t)axes->count + 1, sizeof *settings);
-    for (int i = 0; i < axes->count; i++)
-        settings[i] =
-            (struct lab_axis_setting){axes->keys[i], lab_value_as_text(axes->items[i], "")};
-    struct lab_point *point = lab_point_set_point(set, settings, axes->count, quantity,
-                                                  lab_value_get_text(map, "unit", ""), arena);
+    struct lab_point *point =
+        lab_point_set_point(set, parse_axes(axes, arena), axes->count, quantity,
+                            lab_value_get_text(map, "unit", ""), arena);
+    point->is_sum = lab_value_get_bool(map, "is_sum");
     for (int i = 0; i < values->count; i++) {
         double block = lab_value_as_number(blocks->items[i]);
         if (!(block >= 0 && block < INT_MAX / 2))
@@ -199,6 +252,16 @@ static int parse_point(const struct lab_value *map, const char *origin, struct l
         lab_point_add_value(point, lab_value_as_number(values->items[i]), (int)block, arena);
     }
     return 0;
+}
+
+static void parse_failures(const struct lab_value *list, struct lab_point_set *set,
+                           struct lab_arena *arena) {
+    for (int i = 0; is_list(list) && i < list->count; i++) {
+        const struct lab_value *axes = lab_value_get(list->items[i], "axes");
+        if (axes && axes->type == LAB_VALUE_MAP)
+            lab_point_set_add_failure(set, parse_axes(axes, arena), axes->count,
+                                      lab_value_get_text(list->items[i], "reason", ""), arena);
+    }
 }
 
 int lab_point_sets_parse(const struct lab_value *root, const char *origin, struct lab_arena *arena,
@@ -223,6 +286,7 @@ int lab_point_sets_parse(const struct lab_value *root, const char *origin, struc
         for (int i = 0; i < points->count; i++)
             if (parse_point(points->items[i], origin, &sets[s], arena, err) < 0)
                 return -1;
+        parse_failures(lab_value_get(map, "failures"), &sets[s], arena);
     }
     *ret_sets = sets;
     *ret_count = list->count;

@@ -17,11 +17,18 @@ struct lab_axis_setting {
 struct lab_point {
     struct lab_axis_setting *axes; /* each name once */
     int axis_count;
-    const char *quantity; /* "throughput", "bandwidth"; of "time" and "latency" less is better */
+    const char *quantity; /* "throughput", "bandwidth", "time" */
     const char *unit;     /* "samples/s", "B/s", "s" */
     double *values;       /* one for each run, positive */
     int *blocks;          /* which each belongs to: runs of one block share its conditions */
     int count;
+    bool is_sum; /* of other points of its set: it isn't pooled with them */
+};
+
+struct lab_point_failure {         /* what was started and gave no value, or a wrong one */
+    struct lab_axis_setting *axes; /* of a point, or what several have in common */
+    int axis_count;
+    const char *reason; /* "skipped: too few SMs" */
 };
 
 struct lab_fact {            /* of where and how it was measured */
@@ -38,9 +45,14 @@ struct lab_point_set {
     int fact_count;
     struct lab_point *points;
     int point_count;
+    struct lab_point_failure *failures;
+    int failure_count;
 };
 
-bool lab_point_less_is_better(const struct lab_point *point);
+/* Of a quantity: "time", "CPU time", "latency". */
+bool lab_point_less_is_better(const char *quantity);
+/* Whether the point is one of those that failed. */
+bool lab_point_failed(const struct lab_point *point, const struct lab_point_failure *failure);
 /* The text of an axis, of a fact; NULL = there is none. */
 const char *lab_point_axis(const struct lab_point *point, const char *name);
 const char *lab_point_set_fact(const struct lab_point_set *set, const char *topic,
@@ -62,11 +74,15 @@ struct lab_point *lab_point_set_point(struct lab_point_set *set,
                                       struct lab_arena *arena);
 /* A value that isn't positive and finite is left out. */
 void lab_point_add_value(struct lab_point *point, double value, int block, struct lab_arena *arena);
+/* Once for the same axes and reason. */
+void lab_point_set_add_failure(struct lab_point_set *set, const struct lab_axis_setting *axes,
+                               int axis_count, const char *reason, struct lab_arena *arena);
 /* Runs of another set as more blocks of this one; its facts where this one has none. */
 void lab_point_set_merge(struct lab_point_set *set, const struct lab_point_set *other,
                          struct lab_arena *arena);
 
-/* --- JSON: {"sets": [{name, source, session, simulated, facts, points}]} --- */
+/* --- JSON: {"sets": [{name, source, session, simulated, facts, points,
+ * failures}]} --- */
 
 struct lab_value *lab_point_sets_value(const struct lab_point_set *sets, int count,
                                        struct lab_arena *arena);

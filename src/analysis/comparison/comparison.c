@@ -48,7 +48,7 @@ static int block_count(const struct lab_comparison *comparison) {
 
 /* Times count the other way where bandwidths are among the points, so that all can be pooled. */
 static double sign_of(const struct lab_point *point, bool mixed) {
-    return mixed && lab_point_less_is_better(point) ? -1 : 1;
+    return mixed && lab_point_less_is_better(point->quantity) ? -1 : 1;
 }
 
 static bool is_mixed(const struct lab_comparison *comparison) {
@@ -98,8 +98,20 @@ static struct lab_claim claim_of(const struct lab_comparison *comparison, bool m
     return lab_claim_from_samples(base, blocks, other, blocks);
 }
 
-static struct lab_claim pooled_claim(const struct lab_comparison *comparison,
-                                     struct lab_arena *arena) {
+/* The comparison with those of its points that are no sum of others; with all, where all are. */
+static struct lab_comparison without_sums(const struct lab_comparison *comparison,
+                                          struct lab_arena *arena) {
+    struct lab_comparison some = *comparison;
+    some.points = NULL;
+    some.point_count = 0;
+    for (int p = 0; p < comparison->point_count; p++)
+        if (!comparison->points[p].base->is_sum)
+            LAB_ADD(some.points, some.point_count, arena) = comparison->points[p];
+    return some.point_count ? some : *comparison;
+}
+
+static struct lab_claim pooled_claim(const struct lab_comparison *whole, struct lab_arena *arena) {
+    const struct lab_comparison some = without_sums(whole, arena), *comparison = &some;
     bool mixed = is_mixed(comparison);
     struct lab_claim claim = claim_of(comparison, mixed, arena);
     const char **scope = NULL;
@@ -128,7 +140,7 @@ static struct lab_claim point_claim(const struct lab_comparison *comparison,
 }
 
 static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim) {
-    bool less = lab_str_equal(claim->quantity, "time") || lab_str_equal(claim->quantity, "latency");
+    bool less = lab_point_less_is_better(claim->quantity);
     if (claim->verdict == LAB_CLAIM_YES)
         return (claim->effect < 0) == less ? LAB_COMPARISON_FASTER : LAB_COMPARISON_SLOWER;
     return claim->verdict == LAB_CLAIM_NO ? LAB_COMPARISON_SAME : LAB_COMPARISON_INCONCLUSIVE;
@@ -136,8 +148,7 @@ static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim) {
 
 /* Above 0 = slower: lower throughput, longer time. */
 static double slow_down(const struct lab_claim *claim, double effect) {
-    bool less = lab_str_equal(claim->quantity, "time") || lab_str_equal(claim->quantity, "latency");
-    return less ? effect : -effect;
+    return lab_point_less_is_better(claim->quantity) ? effect : -effect;
 }
 
 double lab_comparison_shown(const struct lab_claim *claim, enum lab_comparison_verdict verdict) {
@@ -186,6 +197,14 @@ static int by_verdict(const void *a, const void *b) {
     return x->base < y->base ? -1 : x->base > y->base;
 }
 
+static bool is_identical(const struct lab_compared_point *point) {
+    const struct lab_point *a = point->base, *b = point->other;
+    bool same = a->count > 1 && a->count == b->count;
+    for (int i = 0; i < a->count && same; i++)
+        same = a->values[i] == b->values[i];
+    return same;
+}
+
 static void judge(struct lab_comparison *comparisons, int count, struct lab_arena *arena) {
     struct lab_claim **pooled = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pooled),
                      **points = NULL;
@@ -199,6 +218,7 @@ static void judge(struct lab_comparison *comparisons, int count, struct lab_aren
         for (int p = 0; p < comparison->point_count; p++) {
             comparison->points[p].claim = point_claim(comparison, &comparison->points[p], arena);
             comparison->points[p].claim.simulated = simulated;
+            comparison->identical_count += is_identical(&comparison->points[p]);
             LAB_ADD(points, point_count, arena) = &comparison->points[p].claim;
         }
     }
@@ -206,10 +226,12 @@ static void judge(struct lab_comparison *comparisons, int count, struct lab_aren
     lab_claim_adjust(points, point_count);
     for (int i = 0; i < count; i++) {
         struct lab_comparison *comparison = &comparisons[i];
-        comparison->verdict = verdict_of(&comparison->pooled);
+        comparison->verdict = comparison->identical_count == comparison->point_count
+                                  ? LAB_COMPARISON_SAME
+                                  : verdict_of(&comparison->pooled);
         for (int p = 0; p < comparison->point_count; p++) {
             struct lab_compared_point *point = &comparison->points[p];
-            point->verdict = verdict_of(&point->claim);
+            point->verdict = is_identical(point) ? LAB_COMPARISON_SAME : verdict_of(&point->claim);
             comparison->counts[point->verdict]++;
         }
         qsort(comparison->points, (size_t)comparison->point_count, sizeof *comparison->points,
@@ -225,7 +247,7 @@ int lab_comparisons_make(const struct lab_point_set *sets, int count, struct lab
         lab_comparison_match(&sets[0], &sets[i], arena, &comparisons[i - 1]);
         if (comparisons[i - 1].point_count == 0)
             return lab_err_set(err, LAB_ERR_USER,
-                               "%s and %s share no point: they ran different things",
+                               "%s and %s share no point: they ran or timed different things",
                                sets[0].source, sets[i].source);
     }
     judge(comparisons, count - 1, arena);

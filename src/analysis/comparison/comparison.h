@@ -39,7 +39,9 @@ struct lab_comparison {
     struct lab_compared_point *points; /* by verdict, slower first, then by effect */
     int point_count;
     int counts[LAB_COMPARISON_VERDICTS];
-    const struct lab_point **missing, **added; /* in the base alone; in the other alone */
+    int identical_count; /* points whose runs have the same values on both sides: copies */
+    /* in the base alone; in the other alone; less those that failed there */
+    const struct lab_point **missing, **added;
     int missing_count, added_count;
     struct lab_compared_fact *facts; /* that differ, and axes that do */
     int fact_count;

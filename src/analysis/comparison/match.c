@@ -202,6 +202,14 @@ static void sort_points(const struct lab_comparison *comparison, const struct la
         points[i] = all[i].point;
 }
 
+/* Whether the set has no value of the point because it failed there. */
+static bool has_failed(const struct lab_point_set *set, const struct lab_point *point) {
+    for (int i = 0; i < set->failure_count; i++)
+        if (lab_point_failed(point, &set->failures[i]))
+            return true;
+    return false;
+}
+
 void lab_comparison_match(const struct lab_point_set *base, const struct lab_point_set *other,
                           struct lab_arena *arena, struct lab_comparison *ret_comparison) {
     struct matching matching = {.sets = {base, other}, .arena = arena};
@@ -219,13 +227,13 @@ void lab_comparison_match(const struct lab_point_set *base, const struct lab_poi
         if (whole)
             LAB_ADD(comparison.points, comparison.point_count, arena) =
                 (struct lab_compared_point){.base = point, .other = &other->points[q]};
-        else if (point->count > 0)
+        else if (point->count > 0 && !has_failed(other, point))
             LAB_ADD(comparison.missing, comparison.missing_count, arena) = point;
         if (whole)
             taken[q] = true;
     }
     for (int q = 0; q < other->point_count; q++)
-        if (!taken[q] && other->points[q].count > 0)
+        if (!taken[q] && other->points[q].count > 0 && !has_failed(base, &other->points[q]))
             LAB_ADD(comparison.added, comparison.added_count, arena) = &other->points[q];
     choose_axes(&matching, &comparison);
     find_facts(&matching, &comparison);

@@ -75,6 +75,9 @@ int lab_point_file_read(const char *path, struct lab_arena *arena, struct lab_po
                            "%s: JSON of another program: compare reads nvbench, nccl-tests, "
                            "nvbandwidth and its own",
                            path);
+    if (!has_values(sets, count) && sets->failure_count)
+        return lab_err_set(err, LAB_ERR_USER, "%s: %s failed at all points (%d): %s", path, what,
+                           sets->failure_count, sets->failures[0].reason);
     if (!has_values(sets, count))
         return lab_err_set(err, LAB_ERR_USER, "%s: results of %s without a single value", path,
                            what);

@@ -1,6 +1,7 @@
 /*
  * point_file_nccl.c: nccl-tests -J FILE: a list of results, a size each, with times in µs out of
- * place and in place. Time is compared: of small messages, bus bandwidths are printed as 0.00.
+ * place and in place. Time is compared: of small messages, bus bandwidths are printed as 0.00. With
+ * -C it is the CPU's time, another quantity. A result with wrong elements is a failure: no value.
  */
 #include "store/foreign/point_file.h"
 
@@ -14,6 +15,21 @@ static const char *program_of(const struct lab_value *root) {
     const char *name = any ? lab_value_as_text(args->items[0], "") : "";
     const char *slash = strrchr(name, '/');
     return slash ? slash + 1 : name;
+}
+
+static void add_place(const struct lab_value *place, const struct lab_axis_setting *axes,
+                      int axis_count, struct lab_arena *arena, struct lab_point_set *set) {
+    const struct lab_value *time = lab_value_get(place, "time"), *cpu = NULL;
+    double wrong = lab_point_file_number(lab_value_get(place, "nwrong"));
+    if (!time)
+        time = cpu = lab_value_get(place, "cpu_time");
+    if (wrong > 0) /* NaN: it wasn't checked */
+        lab_point_set_add_failure(set, axes, axis_count,
+                                  lab_arena_printf(arena, "%.0f wrong elements", wrong), arena);
+    else
+        lab_point_add_value(
+            lab_point_set_point(set, axes, axis_count, cpu ? "CPU time" : "time", "s", arena),
+            US * lab_point_file_number(time), 0, arena);
 }
 
 static void add_result(const struct lab_value *result, const char *program, struct lab_arena *arena,
@@ -30,13 +46,9 @@ static void add_result(const struct lab_value *result, const char *program, stru
     }
     for (int p = 0; p < 2; p++) {
         const struct lab_value *place = lab_value_get(result, places[p][0]);
-        const struct lab_value *time = lab_value_get(place, "time");
         axes[n] = (struct lab_axis_setting){"buffers", places[p][1]};
         if (place && place->type == LAB_VALUE_MAP)
-            lab_point_add_value(
-                lab_point_set_point(set, axes, n + 1, "time", "s", arena),
-                US * lab_point_file_number(time ? time : lab_value_get(place, "cpu_time")), 0,
-                arena);
+            add_place(place, axes, n + 1, arena, set);
     }
 }
 

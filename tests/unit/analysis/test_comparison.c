@@ -113,11 +113,54 @@ LAB_TEST(sets_that_were_run_in_turn_are_compared_pair_by_pair) {
     assert_int_equal(compare(&a, &b).verdict, LAB_COMPARISON_INCONCLUSIVE);
 }
 
+/* Both directions fell by 10%, and so did their sum, which would count them once more. */
+LAB_TEST(a_sum_of_points_has_a_verdict_and_is_not_pooled_with_them) {
+    struct lab_point_set a = {.name = "a"}, b = {.name = "b"};
+    add(&a, "one", "8", 100, 0.01, 5);
+    add(&a, "total", "8", 200, 0.01, 5);
+    add(&b, "one", "8", 100, 0.01, 5);
+    add(&b, "total", "8", 180, 0.01, 5);
+    a.points[1].is_sum = b.points[1].is_sum = true;
+    struct lab_comparison found = compare(&a, &b);
+    assert_int_equal(found.point_count, 2);
+    assert_int_equal(found.counts[LAB_COMPARISON_SLOWER], 1);
+    assert_near(found.pooled.effect, 0, 1e-9);
+    assert_int_equal(found.pooled.scope_count, 1);
+}
+
+LAB_TEST(what_failed_is_not_said_to_be_missing) {
+    struct lab_point_set a = {.name = "a"}, b = {.name = "b"};
+    add(&a, "one", "8", 100, 0.01, 5);
+    add(&a, "two", "8", 200, 0.01, 5);
+    add(&a, "three", "8", 200, 0.01, 5);
+    add(&b, "one", "8", 100, 0.01, 5);
+    struct lab_axis_setting failed[] = {{"model", "two"}};
+    lab_point_set_add_failure(&b, failed, 1, "error", &test_arena);
+    struct lab_comparison found = compare(&a, &b);
+    assert_int_equal(found.missing_count, 1);
+    assert_string_equal(lab_point_axis(found.missing[0], "model"), "three");
+}
+
+/* 5% of scatter: the runs can't exclude 2%, and the same runs need not. */
+LAB_TEST(identical_values_are_counted_and_are_the_same) {
+    struct lab_point_set a = {.name = "a"}, b = {.name = "b"};
+    add(&a, "one", "8", 100, 0.05, 5);
+    add(&a, "two", "8", 100, 0.05, 5);
+    add(&b, "one", "8", 100, 0.05, 5);
+    add(&b, "two", "8", 100.1, 0.05, 5);
+    struct lab_comparison found = compare(&a, &b);
+    assert_int_equal(found.identical_count, 1);
+    assert_int_equal(found.counts[LAB_COMPARISON_SAME], 1);
+    assert_int_equal(found.counts[LAB_COMPARISON_INCONCLUSIVE], 1);
+}
+
 LAB_TEST(sets_come_back_from_json_as_they_were) {
     struct lab_point_set a = {.name = "a", .source = "x", .session = "7", .simulated = true}, *back;
     int count;
     add(&a, "small", "8", 100, 0.01, 3);
     lab_point_set_add_fact(&a, "machine", "CPU", "one", &test_arena);
+    lab_point_set_add_failure(&a, a.points[0].axes, 1, "error", &test_arena);
+    a.points[0].is_sum = true;
     struct lab_value *map = lab_value_map(&test_arena);
     lab_value_set(&test_arena, map, "sets", lab_point_sets_value(&a, 1, &test_arena));
     ASSERT_OK(lab_point_sets_parse(map, "file", &test_arena, &back, &count, err));
@@ -126,9 +169,13 @@ LAB_TEST(sets_come_back_from_json_as_they_were) {
     assert_true(back->simulated);
     assert_string_equal(lab_point_set_fact(back, "machine", "CPU"), "one");
     assert_int_equal(back->points[0].count, 3);
+    assert_true(back->points[0].is_sum);
+    assert_int_equal(back->failure_count, 1);
+    assert_string_equal(back->failures[0].reason, "error");
     assert_near(back->points[0].values[1], a.points[0].values[1], 0);
     /* and as more runs of the same */
     lab_point_set_merge(back, &a, &test_arena);
     assert_int_equal(back->point_count, 1);
+    assert_int_equal(back->failure_count, 1);
     assert_int_equal(back->points[0].blocks[5], 5);
 }

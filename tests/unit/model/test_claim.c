@@ -45,6 +45,12 @@ LAB_TEST(an_effect_needs_its_interval_beyond_zero_and_a_small_p) {
     assert_int_equal(one.verdict, LAB_CLAIM_INCONCLUSIVE);
 }
 
+LAB_TEST(a_time_of_whatever_clock_is_shorter_or_longer) {
+    struct lab_claim claim = given(0.031, 0.004, 0.058, 0.03, 5);
+    claim.quantity = "CPU time";
+    assert_contains(lab_claim_sentence(&claim, &test_arena), "3.1% longer CPU time than");
+}
+
 LAB_TEST(no_effect_comes_with_its_bound) {
     struct lab_claim claim = given(0.001, -0.0062, 0.0078, 0.7, 5);
     expect(claim, LAB_CLAIM_NO,
