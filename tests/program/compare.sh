@@ -47,7 +47,7 @@ run compare a1 b1 --fail-above 2% --markdown
 expect_status 3
 expect_out '^Slow-down above 2% shown: B.*: [45]\.[0-9]% lower throughput than A \(95% CI'
 expect_out '^\| Device \| A \| B \| Change, 95% CI \| Verdict \|$'
-expect_out '^\| GPU [01] \| [0-9.]+/s \| [0-9.]+/s \| −[45]\.[0-9]% .* \| slower \|$'
+expect_out '^\| GPU [01] \| [0-9.]+ \| [0-9.]+ \| −[45]\.[0-9]% .* \| slower \|$'
 run compare a1 a2 b1
 expect_out '^C, compared with A$'
 
@@ -91,13 +91,15 @@ expect_err 'ran .* with different settings \(num_samples: 100, 50\)'
 
 # other benchmarks
 files=$source_dir/tests/fixtures/compare
+cp "$files"/*.json .
 run compare "$files/nvbench_a.json" "$files/nvbench_b.json" --json
 json 'd["verdict"] == "inconclusive" and abs(d["comparisons"][0]["ratio"] - 1.1) < 1e-9'
 json 'd["comparisons"][0]["added"] == ["Elements 16777216"]'
-run compare "$files/nccl_a.json,$files/nccl_a.json" "$files/nccl_b.json,$files/nccl_b.json"
-expect_out '^nccl_b.json: 20\.0% shorter time than nccl_a.json'
-run compare "$files/nvbandwidth_a.json,$files/nvbandwidth_a.json" \
-    "$files/nvbandwidth_b.json,$files/nvbandwidth_b.json" --fail-above 5%
+run compare "nccl_a.json,$files/nccl_a.json" "nccl_b.json,$files/nccl_b.json"
+expect_out '^B: 20\.0% shorter time than A'
+expect_out '^  A  nccl_a.json,'
+run compare "nvbandwidth_a.json,$files/nvbandwidth_a.json" \
+    "nvbandwidth_b.json,$files/nvbandwidth_b.json" --fail-above 5%
 expect_status 3
 expect_out '10\.0% lower performance than'
 expect_out '^ *software: driver +550\.54 +560\.28$'
@@ -106,9 +108,17 @@ run compare cut.json "$files/nccl_a.json"
 expect_status 2
 expect_one_line
 run compare "$files/nccl_a.json" "$files/nvbench_a.json"
-expect_err 'share no point: they ran different things'
+expect_err 'share no point: they ran or timed different things'
 run compare "$files/nccl_a.json," a1
 expect_err 'an empty name'
+run compare nccl_a.json,nccl_a.json nccl_b.json
+expect_err 'nccl_a.json is named twice: one run counts once'
+sed 's/"nwrong": 0/"nwrong": 7/' nccl_b.json >wrong.json
+run compare nccl_a.json wrong.json
+expect_out '^ *! Failed in wrong.json, not compared: all_reduce_perf, 8'
+run compare a1 a1
+expect_status 0
+expect_out '^B and A have identical values at all points \(2\): copies, or simulations with one$'
 run compare a1,b1 a2
 expect_err 'a1,b1: runs of different machines \(simulated: sim:l40s-10, sim:slow\)'
 run compare a1,a2 a3 --json

@@ -104,7 +104,8 @@ static void write_section(struct lab_doc_writer *writer, const struct lab_doc_bl
 /* --- lines and tables --- */
 
 /* "  Overlap          98.0 %, of the copies' time lies under compute" */
-static void write_line(struct lab_doc_writer *writer, const struct lab_doc_lines *lines, int at) {
+static void write_line(struct lab_doc_writer *writer, const struct lab_doc_lines *lines, int at,
+                       int columns) {
     const struct lab_doc_column *column = &lines->columns[at];
     const struct lab_doc_cell *cell = &lines->cells[at];
     if (!lab_doc_cell_is_shown(cell, column))
@@ -118,18 +119,26 @@ static void write_line(struct lab_doc_writer *writer, const struct lab_doc_lines
     open_block(writer);
     lab_str_add_repeat(writer->out, " ", INDENT);
     add_coloured(writer, column->title, BOLD);
-    lab_str_add_repeat(writer->out, " ",
-                       lines->label_columns - INDENT - lab_str_columns(column->title));
+    lab_str_add_repeat(writer->out, " ", columns - INDENT - lab_str_columns(column->title));
     struct lab_doc_writer wide = *writer;
     if (column->align == LAB_ALIGN_WHOLE)
         wide.style.columns = INT32_MAX;
-    wrap(&wide, text.text, lines->label_columns, lines->label_columns, writer->out);
+    wrap(&wide, text.text, columns, columns, writer->out);
     lab_str_add(writer->out, "\n");
 }
 
+/* A label that is longer than the others may be has blanks behind it nevertheless. */
 static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_block *block) {
-    for (int i = 0; i < block->lines.count; i++)
-        write_line(writer, &block->lines, i);
+    const struct lab_doc_lines *lines = &block->lines;
+    int columns = lines->label_columns;
+    for (int i = 0; i < lines->count; i++) {
+        int width = lab_doc_cell_is_shown(&lines->cells[i], &lines->columns[i])
+                        ? 2 * INDENT + lab_str_columns(lines->columns[i].title)
+                        : 0;
+        columns = width > columns ? width : columns;
+    }
+    for (int i = 0; i < lines->count; i++)
+        write_line(writer, lines, i, columns);
 }
 
 static void write_lines_of(struct lab_doc_writer *writer, const char *text, int indent) {

@@ -35,12 +35,22 @@ static const char *value_text(double value, const char *unit, struct lab_arena *
         lab_str_add_time(&text, value);
     else if (lab_str_equal(unit, "B/s"))
         lab_str_add_si(&text, value, unit);
+    else if (value >= 999950)
+        lab_str_printf(&text, "%.4gM%s%s", value / 1e6, *unit ? " " : "", unit);
     else
-        lab_str_printf(&text, value < 999.95 ? "%.4g/s" : "%.0f/s", value);
+        lab_str_printf(&text, value < 999.95 ? "%.4g%s%s" : "%.0f%s%s", value, *unit ? " " : "",
+                       unit);
     return lab_arena_strdup(arena, text.text);
 }
 
 static const char *sentence(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    if (comparison->identical_count == comparison->point_count)
+        return lab_arena_printf(showing->arena,
+                                "%s and %s have identical values at all points (%d): copies, or "
+                                "simulations with one seed.",
+                                title_of(showing, set), title_of(showing, 0),
+                                comparison->point_count);
     struct lab_claim claim = showing->report->comparisons[set - 1].pooled;
     claim.subject = title_of(showing, set);
     claim.reference = title_of(showing, 0);
@@ -129,7 +139,7 @@ static void add_facts(const struct showing *showing, int set) {
     const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
     int count = comparison->fact_count, shown = 0;
     struct lab_doc_column *columns = lab_arena_alloc(showing->arena, 3, sizeof *columns);
-    columns[0] = (struct lab_doc_column){NULL, "Differs", .align = LAB_ALIGN_NAME};
+    columns[0] = (struct lab_doc_column){NULL, "Differs", .align = LAB_ALIGN_WHOLE};
     columns[1] = (struct lab_doc_column){NULL, title_of(showing, 0)};
     columns[2] = (struct lab_doc_column){NULL, title_of(showing, set)};
     if (count == 0)
@@ -162,39 +172,94 @@ static bool is_shown(const struct showing *showing, const struct lab_compared_po
                                 showing->report->comparisons[0].point_count <= ROWS_MOST));
 }
 
-static void add_rows(const struct showing *showing, int set) {
-    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
-    int axes = comparison->axis_count, count = 0;
-    struct lab_doc_column *columns =
-        lab_arena_alloc(showing->arena, (size_t)axes + 4, sizeof *columns);
-    for (int i = 0; i < axes; i++)
-        columns[i] = (struct lab_doc_column){NULL, axis_title(comparison->axes[i], showing->arena),
-                                             .align = LAB_ALIGN_NAME};
-    columns[axes] = (struct lab_doc_column){NULL, title_of(showing, 0), LAB_UNIT_FIGURE};
-    columns[axes + 1] = (struct lab_doc_column){NULL, title_of(showing, set), LAB_UNIT_FIGURE};
-    columns[axes + 2] = (struct lab_doc_column){NULL, "Change, 95% CI", LAB_UNIT_FIGURE};
-    columns[axes + 3] = (struct lab_doc_column){NULL, "Verdict"};
-    while (count < comparison->point_count && is_shown(showing, &comparison->points[count], count))
-        count++;
-    if (count == 0)
-        return;
-    lab_doc_gap(showing->doc);
-    lab_doc_rows(showing->doc, NULL, NULL, columns, axes + 4);
-    for (int p = 0; p < count; p++) {
-        const struct lab_compared_point *point = &comparison->points[p];
-        for (int i = 0; i < axes; i++)
+/* What all rows have in common, which takes no column: "Throughput, samples/s; GPU 0". */
+struct rows {
+    const struct lab_comparison *comparison;
+    int count;
+    const char *unit; /* of the rates of all; NULL = each value has its own */
+};
+
+static bool is_axis_shown(const struct rows *rows, const char *axis) {
+    const struct lab_compared_point *points = rows->comparison->points;
+    for (int p = 1; p < rows->count; p++)
+        if (!lab_str_equal(lab_point_axis(points[p].base, axis),
+                           lab_point_axis(points[0].base, axis)))
+            return true;
+    return rows->count == 1;
+}
+
+static struct rows find_rows(const struct showing *showing, int set) {
+    struct rows rows = {.comparison = &showing->report->comparisons[set - 1]};
+    const struct lab_compared_point *points = rows.comparison->points;
+    while (rows.count < rows.comparison->point_count &&
+           is_shown(showing, &points[rows.count], rows.count))
+        rows.count++;
+    bool rate = rows.count > 0 && lab_str_equal(points[0].base->quantity, "throughput");
+    rows.unit = rate ? points[0].base->unit : NULL;
+    for (int p = 1; p < rows.count; p++)
+        if (!lab_str_equal(points[p].base->unit, points[0].base->unit) ||
+            !lab_str_equal(points[p].base->quantity, points[0].base->quantity))
+            rows.unit = NULL;
+    return rows;
+}
+
+static const char *rows_title(const struct rows *rows, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    if (rows->unit)
+        lab_str_printf(&text, "Throughput, %s", rows->unit);
+    for (int i = 0; i < rows->comparison->axis_count; i++) {
+        const char *axis = rows->comparison->axes[i],
+                   *value = lab_point_axis(rows->comparison->points[0].base, axis);
+        if (value && !is_axis_shown(rows, axis))
+            lab_str_printf(&text, "%s%s: %s", text.length ? "; " : "",
+                           text.length ? lab_comparison_axis_words(axis, arena)
+                                       : axis_title(axis, arena),
+                           value);
+    }
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+static void add_row(const struct showing *showing, const struct rows *rows,
+                    const struct lab_compared_point *point) {
+    for (int i = 0; i < rows->comparison->axis_count; i++)
+        if (is_axis_shown(rows, rows->comparison->axes[i]))
             lab_doc_cell(
                 showing->doc, "%s",
-                shortened(lab_point_axis(point->base, comparison->axes[i]), showing->arena));
-        lab_doc_cell(
-            showing->doc, "%s",
-            value_text(lab_comparison_mean(point->base), point->base->unit, showing->arena));
-        lab_doc_cell(
-            showing->doc, "%s",
-            value_text(lab_comparison_mean(point->other), point->other->unit, showing->arena));
-        lab_doc_cell(showing->doc, "%s", lab_claim_effect(&point->claim, showing->arena));
-        lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
-    }
+                shortened(lab_point_axis(point->base, rows->comparison->axes[i]), showing->arena));
+    lab_doc_cell(showing->doc, "%s",
+                 value_text(lab_comparison_mean(point->base), rows->unit ? "" : point->base->unit,
+                            showing->arena));
+    lab_doc_cell(showing->doc, "%s",
+                 value_text(lab_comparison_mean(point->other), rows->unit ? "" : point->other->unit,
+                            showing->arena));
+    lab_doc_cell(showing->doc, "%s", lab_claim_effect(&point->claim, showing->arena));
+    lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
+}
+
+/* Values yield before names are cut: the change is what was asked for. */
+static void add_rows(const struct showing *showing, int set) {
+    struct rows rows = find_rows(showing, set);
+    int axes = rows.comparison->axis_count, count = 0;
+    struct lab_doc_column *columns =
+        lab_arena_alloc(showing->arena, (size_t)axes + 4, sizeof *columns);
+    if (rows.count == 0)
+        return;
+    for (int i = 0; i < axes; i++)
+        if (is_axis_shown(&rows, rows.comparison->axes[i]))
+            columns[count++] =
+                (struct lab_doc_column){NULL, axis_title(rows.comparison->axes[i], showing->arena),
+                                        .align = LAB_ALIGN_NAME};
+    columns[count++] =
+        (struct lab_doc_column){NULL, title_of(showing, 0), LAB_UNIT_FIGURE, .yields = 1};
+    columns[count++] =
+        (struct lab_doc_column){NULL, title_of(showing, set), LAB_UNIT_FIGURE, .yields = 2};
+    columns[count++] = (struct lab_doc_column){NULL, "Change, 95% CI", LAB_UNIT_FIGURE};
+    columns[count++] = (struct lab_doc_column){NULL, "Verdict", .align = LAB_ALIGN_WHOLE};
+    lab_doc_gap(showing->doc);
+    lab_doc_rows(showing->doc, NULL, rows_title(&rows, showing->arena), columns, count)->untitled =
+        true;
+    for (int p = 0; p < rows.count; p++)
+        add_row(showing, &rows, &rows.comparison->points[p]);
 }
 
 /* Points that the table has no row for. */
@@ -231,6 +296,33 @@ static void add_alone(const struct showing *showing, const struct lab_comparison
         lab_str_printf(&text, "; %d more", count - NAMES_MOST);
     lab_doc_text(showing->doc, LAB_DOC_PLAIN, "Only in %s: %d point%s: %s.", title, count,
                  count == 1 ? "" : "s", text.text);
+}
+
+/* What failed isn't slower: it has no verdict, and stands before those that do. */
+static void add_failures(const struct showing *showing, int set) {
+    const struct lab_point_set *sets = showing->report->sets;
+    LAB_AUTO(str, text);
+    int count = sets[set].failure_count;
+    for (int i = 0; i < count && (showing->report->all || i < NAMES_MOST); i++) {
+        const struct lab_point_failure *failure = &sets[set].failures[i];
+        lab_str_add(&text, i ? "; " : "");
+        for (int a = 0; a < failure->axis_count; a++)
+            lab_str_printf(&text, "%s%s", a ? ", " : "", failure->axes[a].text);
+        lab_str_printf(&text, " (%s)", failure->reason);
+    }
+    if (!showing->report->all && count > NAMES_MOST)
+        lab_str_printf(&text, "; %d more", count - NAMES_MOST);
+    if (count)
+        lab_doc_text(showing->doc, LAB_DOC_NOTE, "Failed in %s, not compared: %s.",
+                     title_of(showing, set), text.text);
+}
+
+static void add_identical(const struct showing *showing, int set) {
+    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
+    if (comparison->identical_count && comparison->identical_count < comparison->point_count)
+        lab_doc_text(showing->doc, LAB_DOC_NOTE,
+                     "%d of %d points have identical values on both sides.",
+                     comparison->identical_count, comparison->point_count);
 }
 
 /* --- for programs --- */
@@ -288,6 +380,7 @@ static struct lab_value *comparison_value(const struct lab_comparison *compariso
     lab_value_set_float(arena, map, "ratio_low", 1 + comparison->pooled.low);
     lab_value_set_float(arena, map, "ratio_high", 1 + comparison->pooled.high);
     lab_value_set_int(arena, map, "runs", comparison->pooled.n);
+    lab_value_set_int(arena, map, "identical_points", comparison->identical_count);
     lab_value_set(arena, map, "points", points);
     lab_value_set(arena, map, "missing",
                   names_value(comparison, comparison->missing, comparison->missing_count, arena));
@@ -331,6 +424,10 @@ static void add_comparison(const struct showing *showing, int set) {
     if (comparison->point_count > 1)
         lab_doc_text(showing->doc, several ? LAB_DOC_SAYS : LAB_DOC_PLAIN, "%s",
                      count_text(comparison, showing->arena));
+    add_identical(showing, set);
+    if (set == 1)
+        add_failures(showing, 0);
+    add_failures(showing, set);
     add_facts(showing, set);
     add_rows(showing, set);
     add_left_out(showing, set);
@@ -372,7 +469,7 @@ bool lab_report_add_compare(struct lab_doc *doc, const struct lab_compare_report
         lab_doc_text_as(doc, "fail_above_answer", LAB_DOC_PLAIN, threshold);
     lab_doc_only(doc, LAB_DOC_PEOPLE);
     lab_doc_gap(doc);
-    lab_doc_set_labels(doc, showing.letters ? 5 : NAME_COLUMNS + 2);
+    lab_doc_set_labels(doc, showing.letters ? 5 : NAME_COLUMNS + 4);
     lab_doc_lines_title(doc, "Set");
     for (int i = 0; i < report->set_count; i++)
         if (showing.letters || !lab_str_equal(report->sets[i].name, report->sets[i].source))
