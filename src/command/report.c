@@ -170,8 +170,10 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
         if (!request.folder && writes(config) &&
             choose_beside(call->words[0], call->arena, &request.folder, err) < 0)
             return -1;
-        return lab_report_build_recordings(call->words, call->word_count, &request, call->arena,
-                                           ret_made, err);
+        return (lab_report_are_studies(call->words, call->word_count, call->arena)
+                    ? lab_report_build_studies
+                    : lab_report_build_recordings)(call->words, call->word_count, &request,
+                                                   call->arena, ret_made, err);
     }
     struct lab_study_file *file;
     if (lab_study_file_open(path, call->arena, &file, err) < 0)
@@ -284,6 +286,8 @@ static const struct lab_manual_example examples[] = {
     {"gpulab report", "the newest study: the answer here, all files in its report/"},
     {"gpulab report numa_study --open", "the newest numa_study, its page in a browser"},
     {"gpulab report recording.db", "a recording: balance, memory, what the machine did over time"},
+    {"gpulab report old=outputs/a new=outputs/b -o compared/",
+     "two studies, point by point, as 'gpulab compare' matches them"},
     {"gpulab report adamw=a.db sgd=b.db -o compared/", "two recordings, compared"},
     {"gpulab report quick_test --format md > answer.md", "Markdown, no files"},
     {NULL},

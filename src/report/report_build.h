@@ -44,3 +44,10 @@ void lab_report_add_claims(struct lab_doc *doc, struct lab_claim *const *claims,
 int lab_report_build_recordings(const char *const *words, int count,
                                 const struct lab_report_request *request, struct lab_arena *arena,
                                 struct lab_report_made *ret_made, struct lab_err *err);
+
+/* Of several studies, point by point: whether the words all mean studies, and their report. A word
+ * may be "before=PATH". */
+bool lab_report_are_studies(const char *const *words, int count, struct lab_arena *arena);
+int lab_report_build_studies(const char *const *words, int count,
+                             const struct lab_report_request *request, struct lab_arena *arena,
+                             struct lab_report_made *ret_made, struct lab_err *err);

@@ -89,6 +89,21 @@ study other l40s-10 7 'experiment.test.num_samples=50'
 run analyze peers a1 other
 expect_err 'ran .* with different settings \(num_samples: 100, 50\)'
 
+# a report of several matches them as well, throughput first, named by what keeps them apart
+run report a1 b1 -o several
+expect_status 0
+expect_out '^b1: [45]\.[0-9]% lower throughput than a1'
+grep -q '^Different machines (simulated: sim:l40s-10, sim:slow)' several/report.md || fail "$what: no machines"
+grep -q '^| GPU [01] | [0-9.]* iterations/s ' several/report.md || fail "$what: no row of its points"
+run report before=a1 after=a2 -o several --json
+json 'd["analyses"][0]["claims"][0]["kind"] == "compare.pooled" and d["title"] == "before and after"'
+study twice l40s-10 1
+study twice l40s-10 2
+# shellcheck disable=SC2046 # two words
+run report $(echo twice/speed/*/*) -o times
+expect_status 0
+expect_out 'speed 20[0-9-]*/[0-9-]+'
+
 # other benchmarks
 files=$source_dir/tests/fixtures/compare
 cp "$files"/*.json .

@@ -27,6 +27,33 @@ double lab_comparison_mean(const struct lab_point *point) {
     return exp(mean_log(point));
 }
 
+const char *lab_comparison_value_text(double value, const char *unit, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char *gap = *unit ? " " : "";
+    if (lab_str_equal(unit, "s"))
+        lab_str_add_time(&text, value);
+    else if (lab_str_equal(unit, "B/s"))
+        lab_str_add_si(&text, value, unit);
+    else if (value >= 999950)
+        lab_str_printf(&text, "%.4gM%s%s", value / 1e6, gap, unit);
+    else
+        lab_str_printf(&text, value < 999.95 ? "%.4g%s%s" : "%.0f%s%s", value, gap, unit);
+    return lab_arena_strdup(arena, text.text);
+}
+
+const char *lab_comparison_sentence(const struct lab_comparison *comparison, const char *subject,
+                                    const char *reference, struct lab_arena *arena) {
+    if (comparison->identical_count == comparison->point_count)
+        return lab_arena_printf(arena,
+                                "%s and %s have identical values at all points (%d): copies, or "
+                                "simulations with one seed.",
+                                subject, reference, comparison->point_count);
+    struct lab_claim claim = comparison->pooled;
+    claim.subject = subject;
+    claim.reference = reference;
+    return lab_arena_printf(arena, "%s.", lab_claim_sentence(&claim, arena));
+}
+
 /* --- claims --- */
 
 static bool is_in_turn(const struct lab_comparison *comparison) {

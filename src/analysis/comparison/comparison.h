@@ -56,6 +56,11 @@ int lab_comparisons_make(const struct lab_point_set *sets, int count, struct lab
 
 /* Mean of a point's runs: of logarithms, put back. */
 double lab_comparison_mean(const struct lab_point *point);
+/* A point's value: "38490 samples/s", "44.08M iterations/s", "899 ns"; a unit of "" is left out. */
+const char *lab_comparison_value_text(double value, const char *unit, struct lab_arena *arena);
+/* The pooled claim as a sentence, with the sets called so. */
+const char *lab_comparison_sentence(const struct lab_comparison *comparison, const char *subject,
+                                    const char *reference, struct lab_arena *arena);
 /* "NUMA node" of "numa_node", "batch size" of "batch_size". */
 const char *lab_comparison_axis_words(const char *name, struct lab_arena *arena);
 /* "GPU 0, NUMA node 2, vit0x0x0" by these axes; "" = there are none. */

@@ -29,32 +29,9 @@ static const char *title_of(const struct showing *showing, int set) {
 
 /* --- words --- */
 
-static const char *value_text(double value, const char *unit, struct lab_arena *arena) {
-    LAB_AUTO(str, text);
-    if (lab_str_equal(unit, "s"))
-        lab_str_add_time(&text, value);
-    else if (lab_str_equal(unit, "B/s"))
-        lab_str_add_si(&text, value, unit);
-    else if (value >= 999950)
-        lab_str_printf(&text, "%.4gM%s%s", value / 1e6, *unit ? " " : "", unit);
-    else
-        lab_str_printf(&text, value < 999.95 ? "%.4g%s%s" : "%.0f%s%s", value, *unit ? " " : "",
-                       unit);
-    return lab_arena_strdup(arena, text.text);
-}
-
 static const char *sentence(const struct showing *showing, int set) {
-    const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
-    if (comparison->identical_count == comparison->point_count)
-        return lab_arena_printf(showing->arena,
-                                "%s and %s have identical values at all points (%d): copies, or "
-                                "simulations with one seed.",
-                                title_of(showing, set), title_of(showing, 0),
-                                comparison->point_count);
-    struct lab_claim claim = showing->report->comparisons[set - 1].pooled;
-    claim.subject = title_of(showing, set);
-    claim.reference = title_of(showing, 0);
-    return lab_arena_printf(showing->arena, "%s.", lab_claim_sentence(&claim, showing->arena));
+    return lab_comparison_sentence(&showing->report->comparisons[set - 1], title_of(showing, set),
+                                   title_of(showing, 0), showing->arena);
 }
 
 /* "48 points: 12 slower, 36 same." */
@@ -227,11 +204,11 @@ static void add_row(const struct showing *showing, const struct rows *rows,
                 showing->doc, "%s",
                 shortened(lab_point_axis(point->base, rows->comparison->axes[i]), showing->arena));
     lab_doc_cell(showing->doc, "%s",
-                 value_text(lab_comparison_mean(point->base), rows->unit ? "" : point->base->unit,
-                            showing->arena));
+                 lab_comparison_value_text(lab_comparison_mean(point->base),
+                                           rows->unit ? "" : point->base->unit, showing->arena));
     lab_doc_cell(showing->doc, "%s",
-                 value_text(lab_comparison_mean(point->other), rows->unit ? "" : point->other->unit,
-                            showing->arena));
+                 lab_comparison_value_text(lab_comparison_mean(point->other),
+                                           rows->unit ? "" : point->other->unit, showing->arena));
     lab_doc_cell(showing->doc, "%s", lab_claim_effect(&point->claim, showing->arena));
     lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
 }

@@ -450,7 +450,7 @@ static void add_small_print(const struct page_build *build) {
                        "[results.json](../results.json)",
                        page->version ? page->version : "");
     } else {
-        lab_str_printf(&text, "From the samples in %s", lab_doc_as_code(page->source, arena));
+        lab_str_printf(&text, "From %s", lab_doc_as_code(page->source, arena));
     }
     lab_str_add(&text, " · [best_practices.md](best_practices.md) · [report.md](report.md)");
     lab_doc_marked(doc, LAB_DOC_FAINT, "%s", text.text);

@@ -1,5 +1,5 @@
 /* Sets of points against each other: what is matched, what is claimed, what is listed. */
-#include "analysis/comparison/comparison.h"
+#include "analysis/comparison/comparison_result.h"
 
 #include <math.h>
 
@@ -152,6 +152,26 @@ LAB_TEST(identical_values_are_counted_and_are_the_same) {
     assert_int_equal(found.identical_count, 1);
     assert_int_equal(found.counts[LAB_COMPARISON_SAME], 1);
     assert_int_equal(found.counts[LAB_COMPARISON_INCONCLUSIVE], 1);
+}
+
+LAB_TEST(a_report_of_studies_has_points_differences_and_claims) {
+    struct lab_point_set a = {.name = "old", .simulated = true}, b = {.name = "new"};
+    add(&a, "one", "8", 100, 0.01, 5);
+    add(&a, "two", "8", 10, 0.01, 5);
+    add(&b, "one", "8", 90, 0.01, 5);
+    add(&b, "two", "8", 9, 0.01, 5);
+    lab_point_set_add_fact(&a, "machine", "GPUs", "L40S", &test_arena);
+    lab_point_set_add_fact(&b, "machine", "GPUs", "H100", &test_arena);
+    struct lab_comparison found = compare(&a, &b);
+    struct lab_analysis_result result = lab_comparison_result(&found, 1, &test_arena);
+    assert_true(result.simulated);
+    assert_contains(result.answer, "new: 10.0% lower throughput than old (95% CI [");
+    assert_contains(result.answer, " Different machines (GPUs: L40S, H100).");
+    assert_int_equal(result.claim_count, 3);
+    assert_string_equal(result.parts[0].tables[0].columns[2].title, "old");
+    assert_int_equal(result.parts[0].tables[0].row_count, 2);
+    assert_contains(result.parts[0].notes[0], "Differs: GPUs (L40S, H100).");
+    assert_int_equal(result.charts[0].panels[0].x.name_count, 2);
 }
 
 LAB_TEST(sets_come_back_from_json_as_they_were) {
