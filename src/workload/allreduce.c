@@ -278,19 +278,30 @@ static void allreduce_close(void *state) {
     lab_mem_free(all);
 }
 
+/* A benchmark of one device would time nothing. */
+static int refuse_single(const struct allreduce *all, const struct lab_rank *rank,
+                         struct lab_err *err) {
+    const struct member *first = &all->members[0];
+    if (first->end.ranks > 1 || rank->run_id || !rank->sink)
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER,
+                       first->ref.simulated
+                           ? "%s has nothing to sum: simulated devices sum in a study, such as "
+                             "gpulab run train_scaling"
+                           : "%s has nothing to sum: name several devices, such as --device "
+                             "cpu:0/2 or --device cuda:0/4, slices of one",
+                       first->ref.name);
+}
+
 static int open_all(struct allreduce *all, const struct lab_rank *rank, struct lab_err *err) {
     if (rank->count > 1 && !rank->group)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ranks sum as threads of one process; leave experiment.processes out");
-    if (find_members(all, rank, err) || open_devices(all, rank->device, err) ||
-        start_threads(all, err) || on_all(all, open_member, err))
+    if (find_members(all, rank, err) || refuse_single(all, rank, err) ||
+        open_devices(all, rank->device, err) || start_threads(all, err) ||
+        on_all(all, open_member, err))
         return -1;
     const char *note = lab_sum_note(all->members[0].end.sum);
-    if (!note && all->members[0].end.ranks == 1 && !rank->run_id)
-        note = all->members[0].ref.simulated
-                   ? "one device has nothing to sum: simulated ones sum in a study, as a gang"
-                   : "one device has nothing to sum: name several, such as --device cpu:0/2 or "
-                     "--device cuda:0/4, slices of one";
     if (note && rank->index == 0 && all->sink && all->sink->warning)
         all->sink->warning(all->sink->state, note);
     return 0;
@@ -405,7 +416,9 @@ const struct lab_workload lab_workload_allreduce = {
         "\n"
         "The devices are the ranks of a study's gang. In a benchmark they are those that --device "
         "names\n"
-        "(cuda, cuda:0/4), or devices=…; one slice stands for all slices of its GPU.\n"
+        "(cuda, cuda:0/4), or devices=…; one slice stands for all slices of its GPU. One device "
+        "is\n"
+        "refused, and so are simulated ones, which sum in a study alone.\n"
         "\n"
         "algorithm_gb_per_s and bus_gb_per_s are algbw and busbw of nccl-tests: bytes of a vector\n"
         "over the time, and 2·(n − 1)/n times that. With flush=true vectors take turns, so that\n"

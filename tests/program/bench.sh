@@ -21,7 +21,11 @@ expect_out "allreduce=nccl not available, used ring through host memory"
 expect_out "ranks 2" # all that --device names take part
 grep -q "uses the first" "$work/err" && fail "devices that take part are said not to"
 run bench allreduce "${quick[@]}" --device cpu:0
-expect_out "one device has nothing to sum"
+expect_status 2
+expect_err "cpu:0 has nothing to sum: name several devices, such as --device cpu:0/2"
+run bench allreduce allreduce=hierarchical "${quick[@]}" --device sim:rtx4070tis-2
+expect_status 2
+expect_err "simulated devices sum in a study, such as gpulab run train_scaling"
 
 run bench gemm m=64 n=64 k=64 "${quick[@]}"
 expect_status 0
