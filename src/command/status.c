@@ -93,12 +93,13 @@ static struct lab_value *holder_value(const struct lab_holder *holder, struct la
     return map;
 }
 
-/* Of runs that are done, or since it was started where that is longer: the first may still run. */
+/* Of runs that are done, or since it was started where that is longer: the first may still run.
+ * NaN: of a simulated study that was resumed, nobody kept it. */
 static double elapsed_s(const struct lab_study_view *view) {
     double started_s = view->report.running && view->holder.since_wall_ns > 0
                            ? (double)(lab_clock_wall_ns() - view->holder.since_wall_ns) / 1e9
                            : 0;
-    return fmax(view->estimate.elapsed_s, started_s);
+    return started_s > 0 ? fmax(view->estimate.elapsed_s, started_s) : view->estimate.elapsed_s;
 }
 
 static struct lab_value *view_value(const struct lab_study_view *view, struct lab_arena *arena) {

@@ -228,9 +228,9 @@ static int64_t written_wall_ns(const struct lab_study_view *view) {
 }
 
 /* A simulated run's times are simulated: what is left goes by how many runs have ended since the
- * latest session began, on the real clock. Where that session is over, its beginning is known only
- * if it was the first. */
-static double left_by_pace_s(const struct lab_study_view *view) {
+ * latest session began, on the real clock, and so does what that session took. Where it is over,
+ * its beginning is known only if it was the first. */
+static double left_by_pace_s(const struct lab_study_view *view, double *ret_elapsed_s) {
     const struct lab_study_info *report = &view->report;
     int64_t epoch = 0;
     int ended = 0, left = 0;
@@ -244,9 +244,11 @@ static double left_by_pace_s(const struct lab_study_view *view) {
     }
     int64_t from_ns = report->running ? view->holder.since_wall_ns : report->created_wall_ns;
     int64_t to_ns = report->running ? lab_clock_wall_ns() : written_wall_ns(view);
+    bool known = to_ns > from_ns && (report->running || epoch <= 1);
+    *ret_elapsed_s = known ? 1e-9 * (double)(to_ns - from_ns) : (double)NAN;
     if (left == 0)
         return 0;
-    if (ended == 0 || to_ns <= from_ns || (!report->running && epoch > 1))
+    if (ended == 0 || !known)
         return NAN;
     return 1e-9 * (double)(to_ns - from_ns) / ended * left;
 }
@@ -261,7 +263,7 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
         lab_history_estimate(history, runs, count, report->progress, report->progress_count,
                              lab_clock_now(lab_clock_system()), view->max_workers);
     if (report->simulated) {
-        view->estimate.left_s = left_by_pace_s(view);
+        view->estimate.left_s = left_by_pace_s(view, &view->estimate.elapsed_s);
         view->estimate.unknown = view->estimate.guessed = 0;
     }
     report->left_s = view->estimate.left_s;

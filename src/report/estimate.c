@@ -209,7 +209,8 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
             lab_str_printf(line, "%d of its runs have no comparable run on this machine",
                            estimate->guessed);
         else
-            lab_str_add(line, "no comparable run on this machine");
+            lab_str_add(line, estimate->simulated ? LAB_REPORT_SIMULATED_TIME
+                                                  : "no comparable run on this machine");
     } else if (estimate->folder) {
         add_left(estimate, line);
     } else {

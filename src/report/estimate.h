@@ -8,6 +8,10 @@
 #include "report/report.h"
 #include "report/study/study_axes.h"
 
+/* Why simulated studies have no estimate from earlier ones. */
+#define LAB_REPORT_SIMULATED_TIME                                                                  \
+    "earlier runs took simulated time; without --quiet a few are measured"
+
 struct lab_report_estimate_run {
     const char *id;
     int repeat;          /* from 0 on */

@@ -3,9 +3,11 @@
  * of its runs were timed before, if with other counts; else what is shown is the limit that their
  * time-outs set.
  */
+#include "report/estimate.h"
 #include "report/report.h"
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
+#include "run/plan_estimate.h"
 #include "run/plan_record.h"
 
 #include <math.h>
@@ -132,7 +134,8 @@ static void add_time(struct lab_doc *doc, const struct lab_plan *plan,
         lab_str_add_duration(&line, plan->budget_s, LAB_DURATION_ROUNDED);
     }
     if (!known)
-        lab_str_add(&line, "; no comparable run on this machine");
+        lab_str_add(&line, lab_run_plan_is_simulated(plan) ? "; " LAB_REPORT_SIMULATED_TIME
+                                                           : "; no comparable run on this machine");
     lab_doc_line(doc, "Time", "%s", line.text);
 }
 

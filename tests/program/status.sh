@@ -97,6 +97,14 @@ PY
 done
 [ ! -e outputs ] || fail "an estimate leaves files"
 
+# --- a simulated study took what its user waited, not what it simulated: 40 s ---
+begun=$(date +%s)
+run run quick_test device=sim:l40s-10 experiment.test.num_samples=400000 output_dir=long --no-report -q
+expect_status 0
+took=$(($(date +%s) - begun + 1))
+run status long/quick_test/*/* --json
+json "0 < d['studies'][0]['elapsed_s'] <= $took and d['studies'][0]['left_s'] == 0"
+
 # --- a line that goes on from another folder; without a matrix there is one setting ---
 mkdir else
 run run test_matrix 'experiment.command="false"' '~experiment.matrix' device=cpu output_dir=gone \

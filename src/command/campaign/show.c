@@ -147,8 +147,9 @@ static void add_totals(const struct lab_campaign_schedule *schedule, int64_t run
         lab_str_add_duration(text, schedule->seconds, LAB_DURATION_ROUNDED);
     }
     if (schedule->unknown > 0)
-        lab_str_printf(text, " (time of %d %s unknown)", schedule->unknown,
-                       schedule->unknown == 1 ? "study" : "studies");
+        lab_str_printf(text, " (time of %d %s unknown%s)", schedule->unknown,
+                       schedule->unknown == 1 ? "study" : "studies",
+                       simulated ? ": without --quiet, runs are measured" : "");
     lab_str_add(text, ", ");
     if (schedule->energy_j > 0)
         lab_str_add_si(text, schedule->energy_j, "J");

@@ -167,6 +167,8 @@ LAB_TEST(unknown_total_is_said) {
     assert_holds(&study, "unknown: no comparable run on\n            this machine");
     assert_holds(&study,
                  "quick_test: 4 points × 1 repeat = 4 runs, time unknown (no comparable runs)\n");
+    study.simulated = true;
+    assert_holds(&study, "unknown: earlier runs took\n            simulated time; without --quiet");
 }
 
 LAB_TEST(many_runs_leave_out_the_ended_first) {
