@@ -23,9 +23,9 @@ static const struct lab_option clean_options[] = {
      .help = "remove traces and keep the rest of each study"},
     {"logs", LAB_OPTION_FLAG, offsetof(struct clean_config, logs),
      .help = "remove logs and keep the rest of each study"},
-    {"older-than", LAB_OPTION_DURATION, offsetof(struct clean_config, older_s), .fallback = "0s",
+    {"older-than", LAB_OPTION_DURATION, offsetof(struct clean_config, older_s), .min = 3600,
      .max = 1e9, .value_name = "AGE",
-     .help = "only studies that were started longer ago: 30d, 12h"},
+     .help = "only studies that were started longer ago, with its unit: 30d, 12h"},
     {"keep", LAB_OPTION_INT, offsetof(struct clean_config, keep), .fallback = "0", .max = 1000000,
      .value_name = "N", .help = "spare the newest N of each study"},
     {"yes", LAB_OPTION_FLAG, offsetof(struct clean_config, yes), .letter = 'y',
@@ -231,12 +231,14 @@ const struct lab_command lab_command_clean = {
     .usage = "[PATH...]",
     .description =
         "Lists what would be removed, with sizes and the total; --yes removes it. Without --traces "
-        "and --logs, whole studies go. PATH is a study's folder or the beginning of its name. "
-        "Without PATH, all of your studies on this machine are candidates; --older-than, --keep, "
+        "and --logs, whole studies go. PATH is a study's folder; a study's name means the newest "
+        "of that name. Without PATH, all of your studies on this machine are candidates; "
+        "--older-than, --keep, "
         "--traces or --logs must select. Conditions add up: a study goes if it is older and not "
         "among the newest.\n"
         "\n"
-        "A study that runs stays. So does every file that gpulab didn't write, and its folder. "
+        "A running study is never removed. Nor is any file that gpulab didn't write, or its "
+        "folder. "
         "Values remain without traces and logs: reports and analyses still work, but "
         "for 'gpulab analyze latency', which reads traces.",
     .options = clean_options,

@@ -45,6 +45,9 @@ run clean --traces
 expect_out '^Nothing to remove\.$'
 
 # what is too new stays
+run clean --older-than 3 # days were meant, not seconds
+expect_status 2
+expect_err 'older-than=3: must be 1h to'
 run clean --older-than 10000d --yes
 expect_out '^Nothing to remove\.$'
 run clean --keep 2 --yes
