@@ -25,7 +25,8 @@ struct compare_config {
 static const struct lab_option compare_options[] = {
     {"fail-above", LAB_OPTION_STRING, offsetof(struct compare_config, fail_above),
      .value_name = "PERCENT",
-     .help = "exit with 3 if a larger slow-down is shown, pooled or at a point: 2%"},
+     .help =
+         "exit with 3 if a larger slow-down is shown, pooled or at a point, or a point failed: 2%"},
     {"markdown", LAB_OPTION_FLAG, offsetof(struct compare_config, markdown), .letter = 'm',
      .help = "print Markdown, for a pull request"},
     {"output", LAB_OPTION_STRING, offsetof(struct compare_config, output), .letter = 'o',
@@ -248,7 +249,10 @@ const struct lab_command lab_command_compare = {
         "from start to exit. SM clock, power and temperature of GPUs are recorded during each run. "
         "It ends when 2% would be detected (80% power, at least 10 runs each), or with the "
         "budget. A command that fails ends the comparison.\n\n"
-        "--fail-above compares the near end of the interval of a slower verdict with the limit. "
+        "A program's reported metrics, such as final_loss, are compared by point: better or worse. "
+        "Metrics of unknown direction are left out.\n\n"
+        "--fail-above compares the near end of the interval of a slower or worse verdict with the "
+        "limit. A point that failed in B and not in A exceeds any limit. "
         "Baselines are copies of the values: they stay when the study is deleted.",
     .options = compare_options,
     .config_size = sizeof(struct compare_config),

@@ -51,22 +51,58 @@ static void add_ranks(struct axes *axes, const struct lab_study_run *run) {
     add_axis(axes, "numa_node", nodes);
 }
 
-static void add_run(struct lab_point_set *set, const struct lab_study_run *run,
-                    struct lab_arena *arena) {
+static struct axes axes_of(const struct lab_study_run *run, struct lab_arena *arena) {
     size_t room = 8 + (size_t)(run->options ? run->options->count : 0) +
                   (size_t)(run->test ? run->test->count : 0);
     struct axes axes = {lab_arena_alloc(arena, room, sizeof *axes.items), 0, (int)room, arena};
-    bool rate = run->rate > 0;
     add_axis(&axes, "workload", run->run->workload);
     add_axis(&axes, "model", run->model);
     add_ranks(&axes, run);
     add_axis(&axes, "phase", run->phase);
     add_map(&axes, run->test);
     add_map(&axes, run->options);
+    return axes;
+}
+
+/* What programs reported of how good a result is: its rate is the run's, and of other values nobody
+ * knows which way they are better. */
+static void add_metrics(struct lab_point_set *set, const struct lab_study_run *run,
+                        const struct axes *axes, struct lab_arena *arena) {
+    for (int i = 0; i < run->metric_count; i++) {
+        const struct lab_study_metric *metric = &run->metrics[i];
+        enum lab_direction better =
+            lab_metric_direction(metric->name, lab_value_get(run->options, "metrics"));
+        if (!better || metric->rank > 0 || lab_metric_name_is_rate(metric->name, metric->unit))
+            continue;
+        struct lab_point *point =
+            lab_point_set_point(set, axes->items, axes->count, metric->name, metric->unit, arena);
+        point->better = better;
+        lab_point_add_value(point, metric->value, run->run->repeat, arena);
+    }
+}
+
+static void add_run(struct lab_point_set *set, const struct lab_study_run *run,
+                    struct lab_arena *arena) {
+    struct axes axes = axes_of(run, arena);
+    bool rate = run->rate > 0;
     struct lab_point *point =
         lab_point_set_point(set, axes.items, axes.count, rate ? "throughput" : "time",
                             rate ? run->run->rate_unit : "s", arena);
     lab_point_add_value(point, rate ? run->rate : run->time_s, run->run->repeat, arena);
+    add_metrics(set, run, &axes, arena);
+}
+
+/* A point none of whose runs is done. */
+static void add_failed(struct lab_point_set *set, const struct lab_study_run *run,
+                       struct lab_arena *arena) {
+    struct axes axes = axes_of(run, arena);
+    struct lab_point_failure failure = {axes.items, axes.count, NULL};
+    const char *error = run->run->error;
+    for (int i = 0; i < set->point_count; i++)
+        if (lab_point_failed(&set->points[i], &failure))
+            return;
+    lab_point_set_add_failure(set, axes.items, axes.count, error && *error ? error : "failed",
+                              arena);
 }
 
 struct lab_point_set lab_point_set_of_study(const struct lab_study_table *table,
@@ -76,6 +112,8 @@ struct lab_point_set lab_point_set_of_study(const struct lab_study_table *table,
     for (int i = 0; i < table->run_count; i++)
         if (table->runs[i].used)
             add_run(&set, &table->runs[i], arena);
+    for (int i = 0; table->failed && i < table->failed_count; i++)
+        add_failed(&set, &table->failed[i], arena);
     return set;
 }
 

@@ -8,9 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-bool lab_point_less_is_better(const char *quantity) {
+bool lab_quantity_less_is_better(const char *quantity) {
     static const char *const names[] = {"time", "CPU time", "latency", NULL};
     return lab_str_find(quantity, names) >= 0;
+}
+
+bool lab_point_less_is_better(const struct lab_point *point) {
+    return point->better ? point->better == LAB_DIRECTION_LOWER
+                         : lab_quantity_less_is_better(point->quantity);
 }
 
 const char *lab_point_axis(const struct lab_point *point, const char *name) {
@@ -134,6 +139,7 @@ void lab_point_set_merge(struct lab_point_set *set, const struct lab_point_set *
         struct lab_point *to = lab_point_set_point(set, from->axes, from->axis_count,
                                                    from->quantity, from->unit, arena);
         to->is_sum = from->is_sum;
+        to->better = from->better;
         for (int i = 0; i < from->count; i++)
             lab_point_add_value(to, from->values[i], first + from->blocks[i], arena);
     }
@@ -169,6 +175,9 @@ static struct lab_value *point_value(const struct lab_point *point, struct lab_a
     lab_value_set_string(arena, map, "unit", point->unit);
     if (point->is_sum)
         lab_value_set_bool(arena, map, "is_sum", true);
+    if (point->better)
+        lab_value_set_string(arena, map, "better",
+                             point->better == LAB_DIRECTION_LOWER ? "lower" : "higher");
     lab_value_set(arena, map, "values", values);
     lab_value_set(arena, map, "blocks", blocks);
     return map;
@@ -243,7 +252,9 @@ static int parse_point(const struct lab_value *map, const char *origin, struct l
     struct lab_point *point =
         lab_point_set_point(set, parse_axes(axes, arena), axes->count, quantity,
                             lab_value_get_text(map, "unit", ""), arena);
+    int better = lab_direction_find(lab_value_get_text(map, "better", "none"));
     point->is_sum = lab_value_get_bool(map, "is_sum");
+    point->better = better < 0 ? LAB_DIRECTION_NONE : (enum lab_direction)better;
     for (int i = 0; i < values->count; i++) {
         double block = lab_value_as_number(blocks->items[i]);
         if (!(block >= 0 && block < INT_MAX / 2))

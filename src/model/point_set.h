@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/value.h"
+#include "model/metric_name.h"
 
 #include <stdbool.h>
 
@@ -23,6 +24,8 @@ struct lab_point {
     int *blocks;          /* which each belongs to: runs of one block share its conditions */
     int count;
     bool is_sum; /* of other points of its set: it isn't pooled with them */
+    /* of a metric that a program reported, which isn't pooled either; NONE = it is none */
+    enum lab_direction better;
 };
 
 struct lab_point_failure {         /* what was started and gave no value, or a wrong one */
@@ -50,7 +53,8 @@ struct lab_point_set {
 };
 
 /* Of a quantity: "time", "CPU time", "latency". */
-bool lab_point_less_is_better(const char *quantity);
+bool lab_quantity_less_is_better(const char *quantity);
+bool lab_point_less_is_better(const struct lab_point *point);
 /* Whether the point is one of those that failed. */
 bool lab_point_failed(const struct lab_point *point, const struct lab_point_failure *failure);
 /* The text of an axis, of a fact; NULL = there is none. */

@@ -104,6 +104,29 @@ run report $(echo twice/speed/*/*) -o times
 expect_status 0
 expect_out 'speed 20[0-9-]*/[0-9-]+'
 
+# programs: what they report is compared, and what failed in B is no missing point
+cat >p.sh <<'END'
+[ "$1" = "$FAILS" ] && exit 4
+sleep 0.02
+echo "Final loss $LOSS"
+END
+program() { # FOLDER LOSS FAILS
+    LOSS=$2 FAILS=$3 run run test_matrix 'experiment.command="sh ./p.sh {lr}"' '~experiment.matrix' \
+        '+experiment.matrix.lr=[1,2]' device=cpu repeat=3 experiment.max_retries=0 --no-report -q "output_dir=$1"
+}
+program low 0.1 none
+program high 0.9 none
+program cut 0.1 2
+run compare low high --fail-above 50% --json
+expect_status 3
+json '[(c["kind"], c["quantity"], c["verdict"]) for c in d["claims"]][1] == ("compare.reported", "final_loss", "yes")'
+json '"higher final_loss than" in d["answer"]'
+json 'sorted(p["verdict"] for p in d["comparisons"][0]["points"] if p["quantity"] == "final_loss") == ["worse"] * 2'
+run compare low cut --fail-above 500%
+expect_status 3
+expect_out '^ *Failed in cut: 1 point that low has\.$|^ *Failed in B: 1 point that A has\.$'
+expect_out '^ *! Failed in B, not compared: lr2'
+
 # other benchmarks
 files=$source_dir/tests/fixtures/compare
 cp "$files"/*.json .
@@ -130,7 +153,7 @@ run compare nccl_a.json,nccl_a.json nccl_b.json
 expect_err 'nccl_a.json is named twice: one run counts once'
 sed 's/"nwrong": 0/"nwrong": 7/' nccl_b.json >wrong.json
 run compare nccl_a.json wrong.json
-expect_out '^ *! Failed in wrong.json, not compared: all_reduce_perf, 8'
+expect_out '^ *! Failed in wrong.json, not compared: size 8, '
 run compare a1 a1
 expect_status 0
 expect_out '^B and A have identical values at all points \(2\): copies, or simulations with one$'

@@ -16,6 +16,14 @@ const char *lab_comparison_verdict_name(enum lab_comparison_verdict verdict) {
     return names[verdict];
 }
 
+const char *lab_comparison_point_verdict(const struct lab_compared_point *point) {
+    if (point->base->better && point->verdict == LAB_COMPARISON_SLOWER)
+        return "worse";
+    if (point->base->better && point->verdict == LAB_COMPARISON_FASTER)
+        return "better";
+    return lab_comparison_verdict_name(point->verdict);
+}
+
 static double mean_log(const struct lab_point *point) {
     double sum = 0;
     for (int i = 0; i < point->count; i++)
@@ -43,15 +51,23 @@ const char *lab_comparison_value_text(double value, const char *unit, struct lab
 
 const char *lab_comparison_sentence(const struct lab_comparison *comparison, const char *subject,
                                     const char *reference, struct lab_arena *arena) {
-    if (comparison->identical_count == comparison->point_count)
+    if (comparison->identical_count && comparison->identical_count == comparison->timed_count)
         return lab_arena_printf(arena,
                                 "%s and %s have identical values at all points (%d): copies, or "
                                 "simulations with one seed.",
-                                subject, reference, comparison->point_count);
+                                subject, reference, comparison->timed_count);
     struct lab_claim claim = comparison->pooled;
-    claim.subject = subject;
-    claim.reference = reference;
-    return lab_arena_printf(arena, "%s.", lab_claim_sentence(&claim, arena));
+    LAB_AUTO(str, text);
+    for (int i = -1; i < comparison->metric_count; i++) {
+        if (i >= 0)
+            claim = comparison->metrics[i].claim;
+        if (i >= 0 && claim.verdict != LAB_CLAIM_YES)
+            continue;
+        claim.subject = subject;
+        claim.reference = reference;
+        lab_str_printf(&text, "%s%s.", i < 0 ? "" : " ", lab_claim_sentence(&claim, arena));
+    }
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- claims --- */
@@ -75,7 +91,7 @@ static int block_count(const struct lab_comparison *comparison) {
 
 /* Times count the other way where bandwidths are among the points, so that all can be pooled. */
 static double sign_of(const struct lab_point *point, bool mixed) {
-    return mixed && lab_point_less_is_better(point->quantity) ? -1 : 1;
+    return mixed && lab_point_less_is_better(point) ? -1 : 1;
 }
 
 static bool is_mixed(const struct lab_comparison *comparison) {
@@ -125,20 +141,27 @@ static struct lab_claim claim_of(const struct lab_comparison *comparison, bool m
     return lab_claim_from_samples(base, blocks, other, blocks);
 }
 
-/* The comparison with those of its points that are no sum of others; with all, where all are. */
-static struct lab_comparison without_sums(const struct lab_comparison *comparison,
-                                          struct lab_arena *arena) {
+static bool is_pooled(const struct lab_point *point, const char *metric) {
+    return metric ? point->better && lab_str_equal(point->quantity, metric)
+                  : !point->is_sum && !point->better;
+}
+
+/* The comparison with the points that are pooled; with all, where none is. */
+static struct lab_comparison pooled_points(const struct lab_comparison *comparison,
+                                           const char *metric, struct lab_arena *arena) {
     struct lab_comparison some = *comparison;
     some.points = NULL;
     some.point_count = 0;
     for (int p = 0; p < comparison->point_count; p++)
-        if (!comparison->points[p].base->is_sum)
+        if (is_pooled(comparison->points[p].base, metric))
             LAB_ADD(some.points, some.point_count, arena) = comparison->points[p];
     return some.point_count ? some : *comparison;
 }
 
-static struct lab_claim pooled_claim(const struct lab_comparison *whole, struct lab_arena *arena) {
-    const struct lab_comparison some = without_sums(whole, arena), *comparison = &some;
+/* Over the points of a reported metric; NULL = over all others. */
+static struct lab_claim pooled_claim(const struct lab_comparison *whole, const char *metric,
+                                     struct lab_arena *arena) {
+    const struct lab_comparison some = pooled_points(whole, metric, arena), *comparison = &some;
     bool mixed = is_mixed(comparison);
     struct lab_claim claim = claim_of(comparison, mixed, arena);
     const char **scope = NULL;
@@ -146,7 +169,8 @@ static struct lab_claim pooled_claim(const struct lab_comparison *whole, struct 
         LAB_ADD(scope, claim.scope_count, arena) =
             lab_comparison_point_name(comparison, comparison->points[p].base, arena);
     claim.scope = scope;
-    return lab_claim_named(claim, "compare.pooled", comparison->other->name, comparison->base->name,
+    return lab_claim_named(claim, metric ? "compare.reported" : "compare.pooled",
+                           comparison->other->name, comparison->base->name,
                            mixed ? "performance" : comparison->points[0].base->quantity);
 }
 
@@ -166,8 +190,7 @@ static struct lab_claim point_claim(const struct lab_comparison *comparison,
                            comparison->base->name, point->base->quantity);
 }
 
-static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim) {
-    bool less = lab_point_less_is_better(claim->quantity);
+static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim, bool less) {
     if (claim->verdict == LAB_CLAIM_YES)
         return (claim->effect < 0) == less ? LAB_COMPARISON_FASTER : LAB_COMPARISON_SLOWER;
     return claim->verdict == LAB_CLAIM_NO ? LAB_COMPARISON_SAME : LAB_COMPARISON_INCONCLUSIVE;
@@ -175,12 +198,11 @@ static enum lab_comparison_verdict verdict_of(const struct lab_claim *claim) {
 
 /* Above 0 = slower: lower throughput, longer time. */
 static double slow_down(const struct lab_claim *claim, double effect) {
-    return lab_point_less_is_better(claim->quantity) ? effect : -effect;
+    return lab_quantity_less_is_better(claim->quantity) ? effect : -effect;
 }
 
 double lab_comparison_shown(const struct lab_claim *claim, enum lab_comparison_verdict verdict) {
-    double low = slow_down(claim, claim->low), high = slow_down(claim, claim->high);
-    return verdict == LAB_COMPARISON_SLOWER ? fmax(0, fmin(low, high)) : 0;
+    return verdict == LAB_COMPARISON_SLOWER ? fmin(fabs(claim->low), fabs(claim->high)) : 0;
 }
 
 double lab_comparison_possible(const struct lab_claim *claim) {
@@ -212,6 +234,19 @@ const char *lab_comparison_point_name(const struct lab_comparison *comparison,
     return lab_arena_strdup(arena, text.text);
 }
 
+const char *lab_comparison_failure_name(const struct lab_comparison *comparison,
+                                        const struct lab_point_failure *failure,
+                                        struct lab_arena *arena) {
+    const struct lab_point point = {.axes = failure->axes, .axis_count = failure->axis_count};
+    const char *name = lab_comparison_point_name(comparison, &point, arena);
+    LAB_AUTO(str, text);
+    if (*name)
+        return name;
+    for (int i = 0; i < failure->axis_count; i++)
+        lab_str_printf(&text, "%s%s", i ? ", " : "", failure->axes[i].text);
+    return lab_arena_strdup(arena, text.text);
+}
+
 /* --- all of them --- */
 
 static int by_verdict(const void *a, const void *b) {
@@ -232,6 +267,21 @@ static bool is_identical(const struct lab_compared_point *point) {
     return same;
 }
 
+static void add_metrics(struct lab_comparison *comparison, struct lab_arena *arena) {
+    for (int p = 0; p < comparison->point_count; p++) {
+        const struct lab_point *point = comparison->points[p].base;
+        bool again = !point->better;
+        for (int m = 0; m < comparison->metric_count; m++)
+            again |= lab_str_equal(comparison->metrics[m].base->quantity, point->quantity);
+        if (!again)
+            LAB_ADD(comparison->metrics, comparison->metric_count, arena) =
+                (struct lab_compared_point){.base = point,
+                                            .other = comparison->points[p].other,
+                                            .claim =
+                                                pooled_claim(comparison, point->quantity, arena)};
+    }
+}
+
 static void judge(struct lab_comparison *comparisons, int count, struct lab_arena *arena) {
     struct lab_claim **pooled = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pooled),
                      **points = NULL;
@@ -239,26 +289,40 @@ static void judge(struct lab_comparison *comparisons, int count, struct lab_aren
     for (int i = 0; i < count; i++) {
         struct lab_comparison *comparison = &comparisons[i];
         bool simulated = comparison->base->simulated || comparison->other->simulated;
-        comparison->pooled = pooled_claim(comparison, arena);
+        comparison->pooled = pooled_claim(comparison, NULL, arena);
         comparison->pooled.simulated = simulated;
         pooled[i] = &comparison->pooled;
         for (int p = 0; p < comparison->point_count; p++) {
             comparison->points[p].claim = point_claim(comparison, &comparison->points[p], arena);
             comparison->points[p].claim.simulated = simulated;
-            comparison->identical_count += is_identical(&comparison->points[p]);
+            bool timed = !comparison->points[p].base->better;
+            comparison->timed_count += timed;
+            comparison->identical_count += timed && is_identical(&comparison->points[p]);
             LAB_ADD(points, point_count, arena) = &comparison->points[p].claim;
+        }
+        add_metrics(comparison, arena);
+        for (int m = 0; m < comparison->metric_count; m++) {
+            comparison->metrics[m].claim.simulated = simulated;
+            LAB_ADD(points, point_count, arena) = &comparison->metrics[m].claim;
         }
     }
     lab_claim_adjust(pooled, count);
     lab_claim_adjust(points, point_count);
     for (int i = 0; i < count; i++) {
         struct lab_comparison *comparison = &comparisons[i];
-        comparison->verdict = comparison->identical_count == comparison->point_count
-                                  ? LAB_COMPARISON_SAME
-                                  : verdict_of(&comparison->pooled);
+        bool same =
+                 comparison->timed_count && comparison->identical_count == comparison->timed_count,
+             less = lab_quantity_less_is_better(comparison->pooled.quantity);
+        comparison->verdict = same ? LAB_COMPARISON_SAME : verdict_of(&comparison->pooled, less);
+        for (int m = 0; m < comparison->metric_count; m++)
+            comparison->metrics[m].verdict =
+                verdict_of(&comparison->metrics[m].claim,
+                           lab_point_less_is_better(comparison->metrics[m].base));
         for (int p = 0; p < comparison->point_count; p++) {
             struct lab_compared_point *point = &comparison->points[p];
-            point->verdict = is_identical(point) ? LAB_COMPARISON_SAME : verdict_of(&point->claim);
+            point->verdict = is_identical(point)
+                                 ? LAB_COMPARISON_SAME
+                                 : verdict_of(&point->claim, lab_point_less_is_better(point->base));
             comparison->counts[point->verdict]++;
         }
         qsort(comparison->points, (size_t)comparison->point_count, sizeof *comparison->points,

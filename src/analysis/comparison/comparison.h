@@ -21,6 +21,9 @@ enum lab_comparison_verdict {
     LAB_COMPARISON_VERDICTS
 };
 const char *lab_comparison_verdict_name(enum lab_comparison_verdict verdict); /* "slower" */
+struct lab_compared_point;
+/* Likewise; of a reported metric "worse". */
+const char *lab_comparison_point_verdict(const struct lab_compared_point *point);
 
 struct lab_compared_point {
     const struct lab_point *base, *other;
@@ -39,10 +42,14 @@ struct lab_comparison {
     struct lab_compared_point *points; /* by verdict, slower first, then by effect */
     int point_count;
     int counts[LAB_COMPARISON_VERDICTS];
-    int identical_count; /* points whose runs have the same values on both sides: copies */
+    struct lab_compared_point *metrics; /* pooled likewise, of each that programs reported */
+    int metric_count;
+    int timed_count;     /* points that aren't of such a metric */
+    int identical_count; /* of these, whose runs have the same values on both sides: copies */
     /* in the base alone; in the other alone; less those that failed there */
     const struct lab_point **missing, **added;
     int missing_count, added_count;
+    int failed_count;                /* points of the base that failed in the other */
     struct lab_compared_fact *facts; /* that differ, and axes that do */
     int fact_count;
     const char **axes; /* that tell the points of both apart, in order */
@@ -58,7 +65,7 @@ int lab_comparisons_make(const struct lab_point_set *sets, int count, struct lab
 double lab_comparison_mean(const struct lab_point *point);
 /* A point's value: "38490 samples/s", "44.08M iterations/s", "899 ns"; a unit of "" is left out. */
 const char *lab_comparison_value_text(double value, const char *unit, struct lab_arena *arena);
-/* The pooled claim as a sentence, with the sets called so. */
+/* The pooled claim as a sentence, with the sets called so, and those of metrics that differ. */
 const char *lab_comparison_sentence(const struct lab_comparison *comparison, const char *subject,
                                     const char *reference, struct lab_arena *arena);
 /* "NUMA node" of "numa_node", "batch size" of "batch_size". */
@@ -66,6 +73,11 @@ const char *lab_comparison_axis_words(const char *name, struct lab_arena *arena)
 /* "GPU 0, NUMA node 2, vit0x0x0" by these axes; "" = there are none. */
 const char *lab_comparison_point_name(const struct lab_comparison *comparison,
                                       const struct lab_point *point, struct lab_arena *arena);
+
+/* The same of what failed: by these axes, else by its own. */
+const char *lab_comparison_failure_name(const struct lab_comparison *comparison,
+                                        const struct lab_point_failure *failure,
+                                        struct lab_arena *arena);
 
 /* The slow-down that is shown at least, as a share: the near end of the interval of a claim that is
  * slower; 0 = none is shown. And what can't be excluded: its far end; NaN = nobody can tell. */

@@ -11,7 +11,7 @@
 #define FACTS_MOST 5  /* that differ, likewise: a table has them all */
 
 struct row {
-    const char *point, *set, *unit, *verdict, *reference_text, *value_text;
+    const char *point, *set, *quantity, *unit, *verdict, *reference_text, *value_text;
     double reference, value, number;
     struct lab_claim change;
 };
@@ -23,6 +23,7 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, reference_text, NULL, "A", LAB_UNIT_FIGURE),
     LAB_FIELD(struct row, value, "value", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct row, value_text, NULL, "B", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, quantity, "quantity", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct row, unit, "unit", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct row, change, "change", "Change", LAB_UNIT_CHANGE),
     LAB_FIELD(struct row, verdict, "verdict", "Verdict", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
@@ -63,11 +64,15 @@ static struct row *make_rows(const struct lab_comparison *comparison, struct lab
         const char *name = lab_comparison_point_name(comparison, point->base, arena);
         double reference = lab_comparison_mean(point->base),
                value = lab_comparison_mean(point->other);
+        if (point->base->better)
+            name =
+                lab_arena_printf(arena, "%s%s%s", point->base->quantity, *name ? ", " : "", name);
         rows[i] = (struct row){
             .point = *name ? name : "all",
             .set = comparison->other->name,
             .unit = point->base->unit,
-            .verdict = lab_comparison_verdict_name(point->verdict),
+            .quantity = point->base->quantity,
+            .verdict = lab_comparison_point_verdict(point),
             .reference = reference,
             .reference_text = lab_comparison_value_text(reference, point->base->unit, arena),
             .value = value,
@@ -117,12 +122,28 @@ static void note_facts(struct lab_analysis_part *part, const struct lab_comparis
         lab_analysis_note(&part->notes, arena, "Differs: %s.", text.text);
 }
 
+static void note_failures(struct lab_analysis_part *part, const struct lab_comparison *comparison,
+                          const struct lab_point_set *set, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    for (int i = 0; i < set->failure_count && i < ALONE_MOST; i++)
+        lab_str_printf(&text, "%s%s (%s)", i ? "; " : "",
+                       lab_comparison_failure_name(comparison, &set->failures[i], arena),
+                       set->failures[i].reason);
+    if (set->failure_count > ALONE_MOST)
+        lab_str_printf(&text, "; %d more", set->failure_count - ALONE_MOST);
+    if (set->failure_count)
+        lab_analysis_note(&part->notes, arena, "Failed in %s, not compared: %s.", set->name,
+                          text.text);
+}
+
 static void add_notes(struct lab_analysis_part *part, const struct lab_comparison *comparison,
                       struct lab_arena *arena) {
-    if (comparison->identical_count && comparison->identical_count < comparison->point_count)
+    if (comparison->identical_count && comparison->identical_count < comparison->timed_count)
         lab_analysis_note(&part->notes, arena,
                           "%d of %d points have identical values on both sides.",
-                          comparison->identical_count, comparison->point_count);
+                          comparison->identical_count, comparison->timed_count);
+    note_failures(part, comparison, comparison->base, arena);
+    note_failures(part, comparison, comparison->other, arena);
     note_facts(part, comparison, arena);
     note_alone(part, comparison, comparison->base->name, comparison->missing,
                comparison->missing_count, arena);
@@ -169,6 +190,8 @@ static struct row *add_part(struct lab_analysis_result *result,
         machines_text(comparison, arena));
     add_notes(part, comparison, arena);
     lab_analysis_add_claim(result, &comparison->pooled, arena);
+    for (int m = 0; m < comparison->metric_count; m++)
+        lab_analysis_add_claim(result, &comparison->metrics[m].claim, arena);
     lab_rows_add_claims(result, &LAB_ROWS(row_fields, rows, comparison->point_count), arena);
     return rows;
 }

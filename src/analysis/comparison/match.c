@@ -227,13 +227,16 @@ void lab_comparison_match(const struct lab_point_set *base, const struct lab_poi
         if (whole)
             LAB_ADD(comparison.points, comparison.point_count, arena) =
                 (struct lab_compared_point){.base = point, .other = &other->points[q]};
-        else if (point->count > 0 && !has_failed(other, point))
+        else if (point->count > 0 && has_failed(other, point))
+            comparison.failed_count += !point->better;
+        else if (point->count > 0 && !point->better)
             LAB_ADD(comparison.missing, comparison.missing_count, arena) = point;
         if (whole)
             taken[q] = true;
     }
     for (int q = 0; q < other->point_count; q++)
-        if (!taken[q] && other->points[q].count > 0 && !has_failed(base, &other->points[q]))
+        if (!taken[q] && other->points[q].count > 0 && !other->points[q].better &&
+            !has_failed(base, &other->points[q]))
             LAB_ADD(comparison.added, comparison.added_count, arena) = &other->points[q];
     choose_axes(&matching, &comparison);
     find_facts(&matching, &comparison);

@@ -38,10 +38,15 @@ static const char *sentence(const struct showing *showing, int set) {
 static const char *count_text(const struct lab_comparison *comparison, struct lab_arena *arena) {
     LAB_AUTO(str, text);
     lab_str_printf(&text, "%d points: ", comparison->point_count);
+    static const char *const of_metrics[] = {[LAB_COMPARISON_SLOWER] = " or worse",
+                                             [LAB_COMPARISON_FASTER] = " or better",
+                                             [LAB_COMPARISON_INCONCLUSIVE] = "",
+                                             [LAB_COMPARISON_SAME] = ""};
     for (int v = 0, any = 0; v < LAB_COMPARISON_VERDICTS; v++)
         if (comparison->counts[v])
-            lab_str_printf(&text, "%s%d %s", any++ ? ", " : "", comparison->counts[v],
-                           lab_comparison_verdict_name(v));
+            lab_str_printf(&text, "%s%d %s%s", any++ ? ", " : "", comparison->counts[v],
+                           lab_comparison_verdict_name(v),
+                           comparison->metric_count ? of_metrics[v] : "");
     lab_str_add(&text, ".");
     return lab_arena_strdup(arena, text.text);
 }
@@ -51,16 +56,19 @@ static const char *count_text(const struct lab_comparison *comparison, struct la
 struct worst { /* the largest slow-down that is shown, and what can't be excluded */
     double shown, possible;
     struct lab_claim claim; /* of `shown` */
+    bool metric;            /* it is of a reported metric: not slower, but worse */
+    int failed, set;        /* points that failed, and in which set */
 };
 
 static void take_claim(const struct showing *showing, int set, const struct lab_claim *claim,
-                       enum lab_comparison_verdict verdict, const char *point,
+                       enum lab_comparison_verdict verdict, bool metric, const char *point,
                        struct worst *worst) {
     double shown = lab_comparison_shown(claim, verdict);
     if (!(shown > worst->shown))
         return;
     const char *title = title_of(showing, set);
     worst->shown = shown;
+    worst->metric = metric;
     worst->claim = *claim;
     worst->claim.reference = title_of(showing, 0);
     worst->claim.subject =
@@ -72,11 +80,16 @@ static struct worst find_worst(const struct showing *showing) {
     for (int i = 1; i < showing->report->set_count; i++) {
         const struct lab_comparison *comparison = &showing->report->comparisons[i - 1];
         double possible = lab_comparison_possible(&comparison->pooled);
-        take_claim(showing, i, &comparison->pooled, comparison->verdict, "", &worst);
+        take_claim(showing, i, &comparison->pooled, comparison->verdict, false, "", &worst);
+        if (comparison->failed_count > worst.failed) {
+            worst.failed = comparison->failed_count;
+            worst.set = i;
+        }
         worst.possible = isnan(possible) ? possible : fmax(worst.possible, possible);
         for (int p = 0; p < comparison->point_count; p++)
             take_claim(
                 showing, i, &comparison->points[p].claim, comparison->points[p].verdict,
+                comparison->points[p].base->better != LAB_DIRECTION_NONE,
                 lab_comparison_point_name(comparison, comparison->points[p].base, showing->arena),
                 &worst);
     }
@@ -87,12 +100,18 @@ static struct worst find_worst(const struct showing *showing) {
 static const char *threshold_text(const struct showing *showing, bool *ret_fails) {
     struct worst worst = find_worst(showing);
     double limit = 100 * showing->report->fail_above;
-    *ret_fails = worst.shown > showing->report->fail_above;
+    bool shown = worst.shown > showing->report->fail_above;
+    *ret_fails = shown || worst.failed;
     if (isnan(limit))
         return NULL;
-    if (*ret_fails)
-        return lab_arena_printf(showing->arena, "Slow-down above %g%% shown: %s.", limit,
+    if (shown)
+        return lab_arena_printf(showing->arena, "%s above %g%% shown: %s.",
+                                worst.metric ? "Worse result" : "Slow-down", limit,
                                 lab_claim_sentence(&worst.claim, showing->arena));
+    if (worst.failed)
+        return lab_arena_printf(showing->arena, "Failed in %s: %d point%s that %s has.",
+                                title_of(showing, worst.set), worst.failed,
+                                worst.failed == 1 ? "" : "s", title_of(showing, 0));
     return isnan(worst.possible)
                ? lab_arena_printf(showing->arena,
                                   "No slow-down above %g%% shown: inconclusive, too few runs.",
@@ -154,6 +173,7 @@ struct rows {
     const struct lab_comparison *comparison;
     int count;
     const char *unit; /* of the rates of all; NULL = each value has its own */
+    bool mixed;       /* they have different quantities */
 };
 
 static bool is_axis_shown(const struct rows *rows, const char *axis) {
@@ -174,8 +194,9 @@ static struct rows find_rows(const struct showing *showing, int set) {
     bool rate = rows.count > 0 && lab_str_equal(points[0].base->quantity, "throughput");
     rows.unit = rate ? points[0].base->unit : NULL;
     for (int p = 1; p < rows.count; p++)
-        if (!lab_str_equal(points[p].base->unit, points[0].base->unit) ||
-            !lab_str_equal(points[p].base->quantity, points[0].base->quantity))
+        rows.mixed |= !lab_str_equal(points[p].base->quantity, points[0].base->quantity);
+    for (int p = 1; p < rows.count; p++)
+        if (rows.mixed || !lab_str_equal(points[p].base->unit, points[0].base->unit))
             rows.unit = NULL;
     return rows;
 }
@@ -203,6 +224,8 @@ static void add_row(const struct showing *showing, const struct rows *rows,
             lab_doc_cell(
                 showing->doc, "%s",
                 shortened(lab_point_axis(point->base, rows->comparison->axes[i]), showing->arena));
+    if (rows->mixed)
+        lab_doc_cell(showing->doc, "%s", point->base->quantity);
     lab_doc_cell(showing->doc, "%s",
                  lab_comparison_value_text(lab_comparison_mean(point->base),
                                            rows->unit ? "" : point->base->unit, showing->arena));
@@ -210,7 +233,7 @@ static void add_row(const struct showing *showing, const struct rows *rows,
                  lab_comparison_value_text(lab_comparison_mean(point->other),
                                            rows->unit ? "" : point->other->unit, showing->arena));
     lab_doc_cell(showing->doc, "%s", lab_claim_effect(&point->claim, showing->arena));
-    lab_doc_cell(showing->doc, "%s", lab_comparison_verdict_name(point->verdict));
+    lab_doc_cell(showing->doc, "%s", lab_comparison_point_verdict(point));
 }
 
 /* Values yield before names are cut: the change is what was asked for. */
@@ -218,7 +241,7 @@ static void add_rows(const struct showing *showing, int set) {
     struct rows rows = find_rows(showing, set);
     int axes = rows.comparison->axis_count, count = 0;
     struct lab_doc_column *columns =
-        lab_arena_alloc(showing->arena, (size_t)axes + 4, sizeof *columns);
+        lab_arena_alloc(showing->arena, (size_t)axes + 5, sizeof *columns);
     if (rows.count == 0)
         return;
     for (int i = 0; i < axes; i++)
@@ -226,6 +249,8 @@ static void add_rows(const struct showing *showing, int set) {
             columns[count++] =
                 (struct lab_doc_column){NULL, axis_title(rows.comparison->axes[i], showing->arena),
                                         .align = LAB_ALIGN_NAME};
+    if (rows.mixed)
+        columns[count++] = (struct lab_doc_column){NULL, "Quantity"};
     columns[count++] =
         (struct lab_doc_column){NULL, title_of(showing, 0), LAB_UNIT_FIGURE, .yields = 1};
     columns[count++] =
@@ -282,10 +307,11 @@ static void add_failures(const struct showing *showing, int set) {
     int count = sets[set].failure_count;
     for (int i = 0; i < count && (showing->report->all || i < NAMES_MOST); i++) {
         const struct lab_point_failure *failure = &sets[set].failures[i];
-        lab_str_add(&text, i ? "; " : "");
-        for (int a = 0; a < failure->axis_count; a++)
-            lab_str_printf(&text, "%s%s", a ? ", " : "", failure->axes[a].text);
-        lab_str_printf(&text, " (%s)", failure->reason);
+        lab_str_printf(
+            &text, "%s%s (%s)", i ? "; " : "",
+            lab_comparison_failure_name(&showing->report->comparisons[set > 0 ? set - 1 : 0],
+                                        failure, showing->arena),
+            failure->reason);
     }
     if (!showing->report->all && count > NAMES_MOST)
         lab_str_printf(&text, "; %d more", count - NAMES_MOST);
@@ -296,10 +322,10 @@ static void add_failures(const struct showing *showing, int set) {
 
 static void add_identical(const struct showing *showing, int set) {
     const struct lab_comparison *comparison = &showing->report->comparisons[set - 1];
-    if (comparison->identical_count && comparison->identical_count < comparison->point_count)
+    if (comparison->identical_count && comparison->identical_count < comparison->timed_count)
         lab_doc_text(showing->doc, LAB_DOC_NOTE,
                      "%d of %d points have identical values on both sides.",
-                     comparison->identical_count, comparison->point_count);
+                     comparison->identical_count, comparison->timed_count);
 }
 
 /* --- for programs --- */
@@ -331,7 +357,7 @@ static struct lab_value *point_value(const struct lab_comparison *comparison,
     lab_value_set_float(arena, map, "ratio_low", 1 + point->claim.low);
     lab_value_set_float(arena, map, "ratio_high", 1 + point->claim.high);
     lab_value_set_int(arena, map, "runs", point->claim.n);
-    lab_value_set_string(arena, map, "verdict", lab_comparison_verdict_name(point->verdict));
+    lab_value_set_string(arena, map, "verdict", lab_comparison_point_verdict(point));
     return map;
 }
 
@@ -374,6 +400,9 @@ static void add_data(const struct showing *showing) {
     for (int i = 0; i < report->set_count - 1; i++) {
         lab_value_append(arena, list, comparison_value(&report->comparisons[i], arena));
         lab_value_append(arena, claims, lab_claim_value(&report->comparisons[i].pooled, arena));
+        for (int m = 0; m < report->comparisons[i].metric_count; m++)
+            lab_value_append(arena, claims,
+                             lab_claim_value(&report->comparisons[i].metrics[m].claim, arena));
     }
     for (int i = 0; i < report->set_count - 1; i++)
         for (int p = 0; p < report->comparisons[i].point_count; p++)

@@ -138,7 +138,9 @@ LAB_TEST(what_failed_is_not_said_to_be_missing) {
     lab_point_set_add_failure(&b, failed, 1, "error", &test_arena);
     struct lab_comparison found = compare(&a, &b);
     assert_int_equal(found.missing_count, 1);
+    assert_int_equal(found.failed_count, 1);
     assert_string_equal(lab_point_axis(found.missing[0], "model"), "three");
+    assert_string_equal(lab_comparison_failure_name(&found, &b.failures[0], &test_arena), "two");
 }
 
 /* 5% of scatter: the runs can't exclude 2%, and the same runs need not. */
@@ -152,6 +154,30 @@ LAB_TEST(identical_values_are_counted_and_are_the_same) {
     assert_int_equal(found.identical_count, 1);
     assert_int_equal(found.counts[LAB_COMPARISON_SAME], 1);
     assert_int_equal(found.counts[LAB_COMPARISON_INCONCLUSIVE], 1);
+}
+
+/* As fast, but the loss is twice as high: no change of speed, and a worse result. */
+LAB_TEST(reported_metrics_have_a_verdict_of_their_own) {
+    struct lab_point_set a = {.name = "a"}, b = {.name = "b"};
+    struct lab_axis_setting axes[] = {{"model", "one"}};
+    add(&a, "one", "8", 100, 0.001, 5);
+    add(&b, "one", "8", 100, 0.002, 5);
+    for (int i = 0; i < 5; i++) {
+        struct lab_point *x = lab_point_set_point(&a, axes, 1, "loss", "", &test_arena);
+        x->better = LAB_DIRECTION_LOWER;
+        lab_point_add_value(x, 1 + 0.001 * i, i, &test_arena);
+        struct lab_point *y = lab_point_set_point(&b, axes, 1, "loss", "", &test_arena);
+        y->better = LAB_DIRECTION_LOWER;
+        lab_point_add_value(y, 2 + 0.001 * i, i, &test_arena);
+    }
+    struct lab_comparison found = compare(&a, &b);
+    assert_int_equal(found.verdict, LAB_COMPARISON_SAME);
+    assert_string_equal(found.pooled.quantity, "throughput");
+    assert_int_equal(found.metric_count, 1);
+    assert_int_equal(found.metrics[0].verdict, LAB_COMPARISON_SLOWER);
+    assert_string_equal(lab_comparison_point_verdict(&found.points[0]), "worse");
+    assert_string_equal(lab_comparison_point_verdict(&found.points[1]), "same");
+    assert_contains(lab_comparison_sentence(&found, "b", "a", &test_arena), "higher loss than a");
 }
 
 LAB_TEST(a_report_of_studies_has_points_differences_and_claims) {
