@@ -1,6 +1,8 @@
 """Runs the examples of the documents and compares what they print with what the documents show.
 
     docs.py EXAMPLES DOCUMENT...    fenced blocks: '$ gpulab ...' is run, in order, in one folder a document
+    docs.py LINES DOCUMENT...       all blocks: a remark behind a command begins with '#', so that the line can be
+                                    pasted, and studies can be planned; commands that need a GPU are passed over
     docs.py TABLE DOCUMENT          tables: each `gpulab ...` in a row's last cell is run on a simulated machine
 
 Lines of output that a document shows must be printed, whatever their numbers; those with '…' are left out.
@@ -35,6 +37,34 @@ def examples(text):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, _, shown = part.replace("\\\n", " ").partition("\n")
             yield re.sub(r" +# .*", "", command), [s for s in shown.splitlines() if s.strip() and "…" not in s]
+
+
+def block_commands(text):
+    """Each command of a fenced or indented block, lines that go on joined."""
+    lines, fenced = [], False
+    for line in re.sub(r" *\\\n *", " ", text).splitlines():
+        fenced ^= line.startswith("```")
+        if fenced or line.startswith("    "):
+            lines.append(line.strip())
+    for line in lines:
+        line = re.sub(r"^\$ ", "", line)
+        if re.match("gpulab [a-z]", line):
+            yield line
+
+
+def check_line(line):
+    command = re.sub(r" +# .*", "", line)
+    if re.search(r"\S {3,}[^#\s]", line.partition(" #")[0]):
+        failures.append("%s\na remark without '#'" % line)
+        return
+    words = shlex.split(command)
+    if words[1:2] not in (["run"], ["estimate"]) or re.search(r"device=cuda|\$|gpu_ids=all|=nsys|--show|--list", command):
+        return
+    if words[1] == "run" and len(words) > 2:
+        added = ["device=sim:rtx4070tis-2"] if "train_scaling" in words and "device=" not in command else []
+        status, output = run(words + added + ["-q", "--dry-run"])
+        if status != 0:
+            failures.append("%s\nstatus %d: %s" % (line, status, output[-600:]))
 
 
 def check_example(command, shown):
@@ -101,7 +131,11 @@ def main():
             text = file.read()
         before, begun = len(failures), os.times()
         count = 0
-        if kind == "EXAMPLES":
+        if kind == "LINES":
+            for line in block_commands(text):
+                check_line(line)
+                count += 1
+        elif kind == "EXAMPLES":
             for command, shown in examples(text):
                 check_example(command, shown)
                 count += 1
