@@ -1,7 +1,7 @@
 /*
  * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs)
  * changes: the throughput, over all models and for each; the penalty of a remote NUMA node; the
- * time that it takes, and after how many samples that is paid back. Models without arithmetic have
+ * time that it takes, and at how many samples it breaks even. Models without arithmetic have
  * nothing to compile and aren't tested.
  */
 #include "analysis/analysis_group.h"
@@ -584,9 +584,11 @@ const struct lab_analysis lab_analysis_compile = {
     .description =
         "Compares each model with compile_model=true and with false, on the same device and NUMA "
         "node: the throughput, first as the mean over all models; the compile time (set-up, and "
-        "the first iteration beyond a usual one); and the number of samples after which that is "
-        "paid back. Where several NUMA nodes were run, also whether compiling changes the penalty "
-        "of a remote one. Intervals are over runs, at 95%; verdicts of models hold together.",
+        "the first iteration beyond a usual one); and the number of samples at which compiling "
+        "breaks even. Where several NUMA nodes were run, also whether compiling changes the "
+        "penalty "
+        "of a remote one. Intervals are over runs, at 95%; verdicts of models are corrected as a "
+        "family.",
     .kinds = (const struct lab_analysis_kind[]){{"compile.gain"},
                                                 {"compile.model"},
                                                 {"compile.numa"},

@@ -25,9 +25,9 @@ static const struct lab_option straggler_options[] = {
 #define RESTS   0.5                   /* of its peers' utilisation */
 #define CAUSE   LAB_STRAGGLER_METRICS /* its bit in the kinds of evidence */
 
-enum verdict { NOT_TESTED, NONE, UNCLEAR, NAMED };
+enum verdict { NOT_TESTED, NONE, INCONCLUSIVE, NAMED };
 
-static const char *const verdict_names[] = {"not_tested", "none", "unclear", "straggler"};
+static const char *const verdict_names[] = {"not_tested", "none", "inconclusive", "straggler"};
 
 struct evidence {      /* of one unit */
     unsigned named_by; /* bits: metrics whose direction shows that it lags, and CAUSE */
@@ -163,8 +163,8 @@ static void judge(struct straggler *job) {
         common &= job->evidence[u].named_by;
     }
     bool few = 2 * job->named_count < count || (count == 2 && job->named_count == 1);
-    job->verdict = job->named_count > 0             ? (few && common ? NAMED : UNCLEAR)
-                   : differing || !has_witness(job) ? UNCLEAR
+    job->verdict = job->named_count > 0             ? (few && common ? NAMED : INCONCLUSIVE)
+                   : differing || !has_witness(job) ? INCONCLUSIVE
                                                     : NONE;
 }
 
@@ -191,7 +191,9 @@ static const char *interval_of(const struct straggler *job, int metric, int unit
 static const char *phrase_of(const struct straggler *job, int metric, int unit,
                              struct lab_arena *arena) {
     return lab_arena_printf(arena, "%s than %s (95%% CI %s)", short_of(job, metric, unit, arena),
-                            job->units.count > 2 ? "its peers" : job->units.items[1 - unit].name,
+                            job->units.count <= 2  ? job->units.items[1 - unit].name
+                            : job->named_count > 1 ? "their peers"
+                                                   : "its peers",
                             interval_of(job, metric, unit, arena));
 }
 
@@ -238,11 +240,11 @@ static const char *list_limits(const struct straggler *job, struct lab_arena *ar
     return lab_arena_strdup(arena, text.text);
 }
 
-static const char *unclear_answer(const struct straggler *job, struct lab_arena *arena) {
+static const char *inconclusive_answer(const struct straggler *job, struct lab_arena *arena) {
     const struct lab_straggler_unit *units = job->units.items;
     LAB_AUTO(str, text);
     if (job->named_count > 1) {
-        lab_str_add(&text, "Unclear which lags: ");
+        lab_str_add(&text, "Inconclusive: ");
         add_names(&text, job, arena);
         lab_str_add(&text, " each differ from their peers.");
         return lab_arena_strdup(arena, text.text);
@@ -252,15 +254,15 @@ static const char *unclear_answer(const struct straggler *job, struct lab_arena 
         if (metric < 0)
             continue;
         if (job->units.count == 2)
-            lab_str_printf(&text, "Unclear which of %s and %s lags: %s has a %s.", units[0].name,
+            lab_str_printf(&text, "Inconclusive which of %s and %s lags: %s: %s.", units[0].name,
                            units[1].name, units[u].name, phrase_of(job, metric, u, arena));
         else
-            lab_str_printf(&text, "Unclear whether %s lags: %s.", units[u].name,
+            lab_str_printf(&text, "Inconclusive whether %s lags: %s.", units[u].name,
                            phrase_of(job, metric, u, arena));
         return lab_arena_strdup(arena, text.text);
     }
     return lab_arena_printf(arena,
-                            "Unclear whether one of %d ranks lags: only their CPU time is known, "
+                            "Inconclusive whether one of %d ranks lags: only CPU time is known, "
                             "and a rank may be late without it.",
                             job->units.count);
 }
@@ -268,8 +270,8 @@ static const char *unclear_answer(const struct straggler *job, struct lab_arena 
 static const char *make_answer(const struct straggler *job, struct lab_arena *arena) {
     if (job->verdict == NAMED)
         return name_answer(job, arena);
-    if (job->verdict == UNCLEAR)
-        return unclear_answer(job, arena);
+    if (job->verdict == INCONCLUSIVE)
+        return inconclusive_answer(job, arena);
     return lab_arena_printf(arena, "None of %d %s lags. Detection limits: %s (80%% power).",
                             job->units.count, job->units.processes ? "ranks" : "GPUs",
                             list_limits(job, arena));
@@ -466,7 +468,7 @@ static void run_one(const struct lab_labelled_recording *source,
         if (job->units.items[job->named[i]].advice)
             lab_analysis_note(&job->notes, arena, "Bind it to its GPU's NUMA node: %s",
                               job->units.items[job->named[i]].advice);
-    if (job->verdict == UNCLEAR && job->units.count == 2)
+    if (job->verdict == INCONCLUSIVE && job->units.count == 2)
         lab_analysis_note(&job->notes, arena,
                           "Two have no majority. A cause names one: throttling, a narrower PCIe "
                           "link, a remote NUMA node, no free CPU, another process.");
@@ -488,23 +490,23 @@ static void run_one(const struct lab_labelled_recording *source,
 static int straggler_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                          struct lab_err *err) {
     struct lab_arena *arena = result->arena;
-    int count = input->recording_count, named = 0, unclear = 0;
+    int count = input->recording_count, named = 0, inconclusive = 0;
     if (count == 0)
         return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no recording");
     struct straggler *jobs = lab_arena_alloc(arena, (size_t)count, sizeof *jobs);
     for (int i = 0; i < count; i++) {
         run_one(&input->recordings[i], input->config, result, &jobs[i]);
         named += jobs[i].verdict == NAMED;
-        unclear += jobs[i].verdict == UNCLEAR || jobs[i].verdict == NOT_TESTED;
+        inconclusive += jobs[i].verdict == INCONCLUSIVE || jobs[i].verdict == NOT_TESTED;
     }
-    result->finding = named     ? LAB_ANALYSIS_FINDS
-                      : unclear ? LAB_ANALYSIS_CANT_TELL
-                                : LAB_ANALYSIS_FINDS_NOTHING;
+    result->finding = named          ? LAB_ANALYSIS_FINDS
+                      : inconclusive ? LAB_ANALYSIS_CANT_TELL
+                                     : LAB_ANALYSIS_FINDS_NOTHING;
     if (count == 1)
         result->answer = result->parts[0].answer;
     else
         result->answer = lab_arena_printf(arena, "%d of %d recordings have a straggler%s.", named,
-                                          count, unclear ? "; some are unclear" : "");
+                                          count, inconclusive ? "; some are inconclusive" : "");
     return 0;
 }
 

@@ -378,7 +378,7 @@ const struct lab_command lab_command_analyze = {
     .summary = "analyse studies, traces and recordings: values, verdicts and their intervals",
     .usage = "[NAME PATH... [key=value...]]",
     .description =
-        "Without words, lists the analyses. With a name, analyses what the paths hold: "
+        "Without arguments, lists the analyses. With a name, analyses what the paths hold: "
         "files, folders, "
         "or studies by their names, as 'gpulab list' shows them. Several studies of one kind "
         "and one machine are pooled: the runs of all. Studies and recordings may be "

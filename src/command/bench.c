@@ -282,7 +282,7 @@ const struct lab_command lab_command_bench = {
     .description =
         "Binds to the NUMA node, checks the workload's results against double precision and warms "
         "up until the times are steady. Then it measures until the median is known precisely or "
-        "the limit is reached. Without a word it lists the workloads.\n"
+        "the limit is reached. Without arguments it lists the workloads.\n"
         "\n"
         "While a study, a tuning or another bench measures on the device, it says which one and "
         "waits for it; Ctrl-C ends that.\n"

@@ -243,7 +243,7 @@ const struct lab_command lab_command_compare = {
         "Slower and faster: the 95% interval over runs excludes 0, and the change is above 0.5%. "
         "Same: a change above 2% is excluded. All else is inconclusive. Verdicts of points are "
         "corrected for their number. One run on a side gives values and no verdict. Intervals "
-        "don't cover what changed between two studies, such as temperature: run small changes in "
+        "don't cover changes between two studies, such as temperature: run small changes in "
         "turn.\n\n"
         "Commands run in turn, A B B A, each run a fresh process, its output discarded. Time is "
         "from start to exit. SM clock, power and temperature of GPUs are recorded during each run. "

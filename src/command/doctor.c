@@ -125,14 +125,14 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_doctor = {
     .name = "doctor",
-    .summary = "check what works on this machine, and how to mend what is missing",
+    .summary = "check what works on this machine, and how to fix what is missing",
     .usage = "",
     .description =
         "Checks topology, CPUs, memory, NUMA, limits of containers and jobs, the clock, GPUs with "
-        "their libraries and permissions, and the folders that gpulab writes to. What is limited "
-        "or missing comes with its cost and the line that mends it.\n\n"
-        "Exit status: 0 where nothing essential is missing, else 1. Essential are the topology, a "
-        "folder for outputs, one for leases, and on a machine with NVIDIA GPUs a usable one.",
+        "their libraries and permissions, and the folders that gpulab writes to. Each limit "
+        "or missing part is listed with its effect and the line that fixes it.\n\n"
+        "Exit status: 0 if nothing essential is missing, else 1. Essential are the topology, a "
+        "folder for outputs, one for leases, and, where there are NVIDIA GPUs, a GPU that works.",
     .options = doctor_options,
     .config_size = sizeof(struct doctor_config),
     .examples = examples,

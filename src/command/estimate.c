@@ -168,7 +168,8 @@ const struct lab_command lab_command_estimate = {
     .summary = "show how long studies take, run by run",
     .usage = "[PATH | STUDY [key=value...]]",
     .description =
-        "Without a word, or with a study's folder, it shows for each run its progress, the time it "
+        "Without arguments, or with a study's folder, it shows for each run its progress, the time "
+        "it "
         "took or has left, and the basis. The basis is its own 'progress' from 5% on. Before that "
         "it is the 'same run', the same keys 'scaled' to its iterations, other keys by their "
         "'work', or 'similar' runs. The study's own runs outweigh earlier studies. Below: memory "
@@ -177,8 +178,8 @@ const struct lab_command lab_command_estimate = {
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
         "take of time and disk. Where nothing like its runs is known, a few short runs are "
         "measured first, in some seconds; not with --quiet. Simulated studies are estimated in "
-        "real seconds. A word that is both the name of a study and of a folder means the former; "
-        "'gpulab estimate ./NAME' is the folder.",
+        "real seconds. A name that a study and a folder share means the study; "
+        "'gpulab estimate ./NAME' means the folder.",
     .options = estimate_options,
     .config_size = sizeof(struct estimate_config),
     .uses_device = true,

@@ -30,8 +30,8 @@ static const char *const formats[] = {"all", "terminal", "md", "html", "png", NU
 static const struct lab_option report_options[] = {
     {"format", LAB_OPTION_CHOICE, offsetof(struct report_config, format), .fallback = "all",
      .choices = formats, .letter = 'f',
-     .help = "all: files, and the answer here; terminal: no files; md: Markdown, here; html, png: "
-             "files, and the path of the page or the charts"},
+     .help = "all: write files, print the answer; terminal: print the answer; md: print "
+             "Markdown; html, png: write files, print paths of the page or the charts"},
     {"output", LAB_OPTION_STRING, offsetof(struct report_config, output), .letter = 'o',
      .value_name = "DIR",
      .help = "write the files to this folder; else report/ of the study, or a folder next to the "

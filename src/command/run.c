@@ -385,7 +385,7 @@ const struct lab_command lab_command_run = {
         "overrides. Checks every key, and that devices, NUMA nodes and memory are available. Then "
         "plans "
         "the runs and carries them out. 'numa_study' is short for experiment=numa_study, which is "
-        "also meant where only keys are given. Without a word it lists the studies.\n"
+        "also meant where only keys are given. Without arguments it lists the studies.\n"
         "\n"
         "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, finished results are "
         "kept. The same command continues with the runs left, failed ones included. When all is "

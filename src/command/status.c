@@ -317,13 +317,13 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_status = {
     .name = "status",
-    .summary = "show how far studies are that run or were interrupted",
+    .summary = "show the progress of running and interrupted studies",
     .usage = "[PATH]",
     .description =
         "Shows for each study the runs that are done, failed and left, the current run with its "
         "progress, the time left, and the user. For one that was interrupted it shows the command "
-        "that continues it. Without a PATH it shows every study of this user that runs or was "
-        "interrupted, the newest first. PATH is a study's folder, anything in it, or the beginning "
+        "that continues it. Without a PATH it shows every running or interrupted study of "
+        "this user, the newest first. PATH is a study's folder, anything in it, or the beginning "
         "of its name as 'gpulab list' shows it; the newest such one is meant.\n"
         "\n"
         "With --follow it redraws each second until the study has ended; q or Ctrl-C quits and "
@@ -331,7 +331,8 @@ const struct lab_command lab_command_status = {
         "a run begins, ends or enters another phase. The exit status is then 1 if the study ended "
         "with runs that failed or never ran.\n"
         "\n"
-        "Of a program of yours it shows the step, the last values of its main metrics, and a small "
+        "For a program of your own it shows the step, the last values of its main metrics, and a "
+        "small "
         "curve of the first one.",
     .options = status_options,
     .config_size = sizeof(struct status_config),

@@ -212,9 +212,10 @@ const struct lab_command lab_command_tune = {
         "Verifies each configuration against double precision, then times the correct ones in turn "
         "with cold caches. It drops the slower ones and runs the finalists side by side. A winner "
         "is named only with its interval; otherwise the set that is statistically "
-        "indistinguishable. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by "
-        "bench and run (config=tuned), also for vit's products. After Ctrl-C the same command "
-        "resumes. Without a word it lists the kernels.",
+        "indistinguishable. Winners are kept in $XDG_CACHE_HOME/gpulab/tuning.db. bench and run "
+        "use them "
+        "(config=tuned), also for vit's products. After Ctrl-C the same command "
+        "resumes. Without arguments it lists the kernels.",
     .options = tune_options,
     .config_size = sizeof(struct tune_config),
     .uses_device = true,

@@ -34,7 +34,7 @@ static const struct lab_option watch_options[] = {
     {"interval", LAB_OPTION_DURATION, offsetof(struct watch_config, interval_s), .letter = 'i',
      .fallback = "2s", .min = 0.01, .max = 3600, .help = "between two samples"},
     {"follow", LAB_OPTION_FLAG, offsetof(struct watch_config, follow), .letter = 'f',
-     .help = "a verdict after each such time, until the job ends or Ctrl-C"},
+     .help = "a verdict after each --duration, until the job ends or Ctrl-C"},
     {"fail", LAB_OPTION_FLAG, offsetof(struct watch_config, fail),
      .help = "exit with 3 if a straggler is named"},
     {NULL},
@@ -266,8 +266,10 @@ const struct lab_command lab_command_watch = {
         "is a job of Slurm, PBS or LSF, and so is a number that no process has. Ranks are read "
         "from RANK and the like in the environment of each process.\n"
         "\n"
-        "The verdict is a name, none, or unclear, with its detection limits. Two GPUs that merely "
-        "differ are unclear, unless a cause singles one out: a throttled clock, a narrower PCIe "
+        "The verdict is a name, none, or inconclusive, with its detection limits. Two GPUs that "
+        "merely "
+        "differ are inconclusive, unless a cause singles one out: a throttled clock, a narrower "
+        "PCIe "
         "link, a remote NUMA node. 'gpulab help analyze straggler' has the rules. Ranks on other "
         "hosts are not watched.",
     .options = watch_options,

@@ -46,11 +46,11 @@ json 'd["recordings"][0]["verdict"] == "none" and 0.01 < d["recordings"][0]["lim
 json 'd["answer"].startswith("None of 4 GPUs lags. Detection limits: SM clock ")'
 json '[u["rank"] for u in d["recordings"][0]["units"]] == ["0", "1", "2", "3"]'
 
-# given two that differ, then it is unclear which lags
+# given two that differ, then it is inconclusive which lags
 export GPULAB_FAKE_NVML="gpus=2; $steady; sm=60,90; process=0:${pids[0]}:100:80:C,1:${pids[1]}:100:80:C"
 run watch "$job" "${brief[@]}" --fail
 expect_status 0
-expect_out 'Unclear which of GPU 0 \(rank 0\) and GPU 1 \(rank 1\) lags'
+expect_out 'Inconclusive which of GPU 0 \(rank 0\) and GPU 1 \(rank 1\) lags'
 
 # given a recording of the same, then the analysis says so; ranks are not in it
 export GPULAB_FAKE_NVML="gpus=4; $steady; process=$on; sm_clock=1980,1980,1780,1980"

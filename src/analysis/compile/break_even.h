@@ -1,5 +1,5 @@
 /*
- * break_even.h: after how many samples the compile time is paid back. For compile.c.
+ * break_even.h: at how many samples the compile time breaks even. For compile.c.
  */
 #pragma once
 

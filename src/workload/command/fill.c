@@ -173,8 +173,8 @@ int command_check_matrix(const struct lab_value *matrix, struct lab_err *err) {
         if (name_length(key) == 0 || key[name_length(key)])
             return lab_value_err(value, err,
                                  "matrix: '%.80s' can't be a {placeholder}: names begin with a "
-                                 "letter, and have letters, digits, '_', '.' and '-' in them",
-                                 key);
+                                 "letter, and have up to %d letters, digits, '_', '.' and '-'",
+                                 key, NAME_MAX_BYTES - 1);
     }
     return 0;
 }

@@ -91,7 +91,7 @@ static void given_job(struct given *f, const struct job *job) {
     }
 }
 
-/* "straggler GPU 2", "none", "unclear": the verdict of a job, and its answer where it is wanted. */
+/* "straggler GPU 2", "none", "inconclusive": the verdict of a job, and its answer where it is wanted. */
 static const char *verdict_of(const struct job *job, char *ret_answer) {
     static char verdict[128];
     void *state;
@@ -135,8 +135,8 @@ LAB_TEST(healthy_jobs_have_no_straggler) {
                           .no_activity = i / 4 == 1,
                           .spread = i / 4 == 2 ? 0.02 : 0.01};
         int counts[2];
-        count_verdicts(job, 200, (const char *const[]){"straggler", "unclear"}, counts);
-        SHOW("%d GPUs, clocks %.0f%%%s: of 200 jobs %d named, %d unclear\n", job.gpus,
+        count_verdicts(job, 200, (const char *const[]){"straggler", "inconclusive"}, counts);
+        SHOW("%d GPUs, clocks %.0f%%%s: of 200 jobs %d named, %d inconclusive\n", job.gpus,
              100 * job.spread, job.no_activity ? ", no SM activity" : "", counts[0], counts[1]);
         assert_true(counts[0] + counts[1] <= 10);
     }
@@ -160,8 +160,8 @@ LAB_TEST(planted_faults_are_named) {
         struct job job = cases[c];
         int counts[2];
         job.lame = 1;
-        count_verdicts(job, 100, (const char *const[]){"straggler GPU 1", "unclear"}, counts);
-        SHOW("case %zu: of 100 jobs %d named, %d unclear\n", c, counts[0], counts[1]);
+        count_verdicts(job, 100, (const char *const[]){"straggler GPU 1", "inconclusive"}, counts);
+        SHOW("case %zu: of 100 jobs %d named, %d inconclusive\n", c, counts[0], counts[1]);
         assert_true(counts[0] >= 95);
     }
 }
@@ -255,8 +255,8 @@ LAB_TEST(a_throttled_clock_is_named_with_its_cause) {
 LAB_TEST(of_two_that_differ_none_is_named_without_a_cause) {
     char answer[512];
     struct job job = {.gpus = 2, .lame = 1, .fault = SLOW_CLOCK, .size = 0.15, .seed = 3};
-    assert_string_equal(verdict_of(&job, answer), "unclear");
-    assert_non_null(strstr(answer, "Unclear which of GPU 0 and GPU 1 lags: "));
+    assert_string_equal(verdict_of(&job, answer), "inconclusive");
+    assert_non_null(strstr(answer, "Inconclusive which of GPU 0 and GPU 1 lags: GPU 1: "));
     job.reason = 0x40; /* the hardware's thermal limit */
     assert_string_equal(verdict_of(&job, answer), "straggler GPU 1");
     job = (struct job){.gpus = 2, .lame = 0, .seed = 3, .lanes = 8};
@@ -280,8 +280,8 @@ LAB_TEST(what_rests_does_not_lag) {
 LAB_TEST(less_work_than_the_peers_is_no_lag) {
     char answer[512];
     struct job job = {.gpus = 8, .lame = 2, .fault = LESS_WORK, .size = 0.3, .seed = 5};
-    assert_string_equal(verdict_of(&job, answer), "unclear");
-    assert_non_null(strstr(answer, "Unclear whether GPU 2 lags: SM activity "));
+    assert_string_equal(verdict_of(&job, answer), "inconclusive");
+    assert_non_null(strstr(answer, "Inconclusive whether GPU 2 lags: SM activity "));
 }
 
 LAB_TEST_WITH(what_is_too_little_is_not_tested, given_setup, given_teardown) {
@@ -361,13 +361,13 @@ LAB_TEST(ranks_are_not_named_by_cpu_time) {
         double peers;              /* that these were active */
         const char *answer;
     } cases[] = {
-        {99, 5, 100, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
-        {99, 50, 100, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
+        {99, 5, 100, 65, "Inconclusive whether rank 2 (pid 102) lags: CPU time "},
+        {99, 50, 100, 65, "Inconclusive whether rank 2 (pid 102) lags: CPU time "},
         {62, 40, 99, 65, "rank 2 (pid 102) likely lags: its process waits for a CPU 40% of its"},
-        {62, 40, 70, 65, "Unclear whether one of 4 ranks lags: "}, /* it sleeps */
-        {62, 40, 99, 99, "Unclear whether one of 4 ranks lags: "}, /* all may spin */
-        {30, 5, 32, 65, "Unclear whether rank 2 (pid 102) lags: CPU time "},
-        {62, 8, 68, 65, "Unclear whether one of 4 ranks lags: only their CPU time is known"},
+        {62, 40, 70, 65, "Inconclusive whether one of 4 ranks lags: "}, /* it sleeps */
+        {62, 40, 99, 99, "Inconclusive whether one of 4 ranks lags: "}, /* all may spin */
+        {30, 5, 32, 65, "Inconclusive whether rank 2 (pid 102) lags: CPU time "},
+        {62, 8, 68, 65, "Inconclusive whether one of 4 ranks lags: only CPU time is known"},
         {-1, 5, 3, 3, "Not tested: the ranks use 2.8% of a CPU each, and no GPU: less than the 5%"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
