@@ -49,16 +49,16 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, higher, "higher", "Higher", LAB_UNIT_COUNT, "Higher"),
     LAB_FIELD(struct figures, lower, "lower", "Lower", LAB_UNIT_COUNT, "Lower"),
     LAB_FIELD(struct figures, gain, "gain", "Mean gain", LAB_UNIT_CHANGE, "Mean gain"),
-    LAB_FIELD(struct figures, numa, "numa", "Remote/local", LAB_UNIT_CHANGE),
+    LAB_FIELD(struct figures, numa, "numa", "Remote NUMA nodes", LAB_UNIT_CHANGE),
 };
 
 static const struct lab_field model_fields[] = {
-    LAB_FIELD(struct row, name, "model", "Model", LAB_UNIT_TEXT),
-    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, name, "model", "Model", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER, .yields = 2),
     LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
-    LAB_FIELD(struct row, per_second, NULL, "Samples/s", LAB_UNIT_FIGURE),
+    LAB_FIELD(struct row, per_second, NULL, "Samples/s", LAB_UNIT_FIGURE, .yields = 1),
     LAB_FIELD(struct row, gain, "gain", "Throughput", LAB_UNIT_CHANGE),
-    LAB_FIELD(struct row, cost, "cost_ms", "Compile time", LAB_UNIT_TIME),
+    LAB_FIELD(struct row, cost, "cost_ms", "Compile time", LAB_UNIT_TIME, .yields = 3),
     LAB_FIELD(struct row, break_even, "break_even_samples", "Breaks even after", LAB_UNIT_NUMBER),
 };
 
@@ -148,7 +148,7 @@ static struct lab_claim claim_numa(const struct all *all, const struct lab_study
     for (int t = 0; t < contrast.count; t++)
         contrast.terms[t].weight /= found;
     return lab_claim_named(lab_claim_estimate(&contrast, LAB_STUDY_RATE), "compile.numa",
-                           "compiled", "uncompiled", "remote/local throughput");
+                           "compiled", "uncompiled", LAB_CLAIM_REMOTE);
 }
 
 /* --- cost and break-even --- */

@@ -163,10 +163,10 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
     struct lab_effect none = effect_of(&lab_claim_none);
     struct figures figures = {answer->count, none, none, answer->pooled};
     struct look named = *look, drawn = *look; /* with what the change is from and to */
-    bool pressure = lab_str_equal(answer->pooled.quantity, "remote/local throughput");
-    named.name =
-        lab_arena_printf(to->arena, "%s: %s%s vs %s", look->name, pressure ? "remote/local, " : "",
-                         answer->pooled.subject, answer->pooled.reference);
+    bool pressure = lab_str_equal(answer->pooled.quantity, LAB_CLAIM_REMOTE);
+    named.name = lab_arena_printf(to->arena, "%s: %s%s vs %s", look->name,
+                                  pressure ? "remote NUMA nodes, " : "", answer->pooled.subject,
+                                  answer->pooled.reference);
     struct lab_analysis_part *part = add_part(to, &named, &figures);
     struct lab_rows rows = LAB_ROWS(row_fields, answer->rows, answer->count);
     part->answer = lab_arena_printf(

@@ -116,7 +116,7 @@ static struct lab_claim pool(const struct asked *asked) {
     struct lab_claim claim = make_claim(&contrast, pairs, kinds[asked->question][0],
                                         value_words(asked, largest), value_words(asked, smallest));
     if (asked->question == LAB_TRANSFER_PRESSURE)
-        claim.quantity = "remote/local throughput";
+        claim.quantity = LAB_CLAIM_REMOTE;
     return claim;
 }
 

@@ -167,7 +167,8 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
     assert_int_equal(result.claims[0].scope_count, 24);
     assert_says(result.answer, "Compile all 6 models. ");
     assert_says(result.answer, " Models that gain: +5.");
-    assert_says(result.answer, "in remote/local throughput between compiled and uncompiled");
+    assert_says(result.answer,
+                "in throughput on remote NUMA nodes (local = 1) between compiled and uncompiled");
     assert_int_equal(claim_of(&result, "compile.numa", "")->verdict, LAB_CLAIM_NO);
     assert_near(claim_of(&result, "compile.model", "vit32x2x512")->effect, 0.3, 0.01);
     const struct lab_chart *picture = chart(&result, "compile_benefit");
@@ -193,7 +194,8 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
     assert_says(single.answer, "Inconclusive for vit32x2x512.");
     assert_null(chart(&single, "compile_benefit")->panels[0].series[0].title);
     assert_near(claim_of(&result, "compile.numa", "")->effect, -0.03, 0.002);
-    assert_says(result.answer, "Compiled: 3.0% lower remote/local throughput than uncompiled");
+    assert_says(result.answer,
+                "Compiled: 3.0% lower throughput on remote NUMA nodes (local = 1) than uncompiled");
     given_end(&given);
 }
 

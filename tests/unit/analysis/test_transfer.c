@@ -220,7 +220,9 @@ LAB_TEST(pressure_is_one_pooled_difference_of_differences) {
     assert_near(pressure->effect, 0.85 / 0.95 - 1, 0.02);
     assert_int_equal(pressure->scope_count, 8);
     assert_says(result.answer, "A 2048 MiB pool: 1");
-    assert_says(result.answer, "% lower remote/local throughput than a 256 MiB pool (95% CI [");
+    assert_says(
+        result.answer,
+        "% lower throughput on remote NUMA nodes (local = 1) than a 256 MiB pool (95% CI [");
     assert_int_equal(claim_of(&result, "transfer.pressure_model", "vit32x4x256")->verdict,
                      LAB_CLAIM_YES);
     assert_near(chart(&result, "transfer_pressure")->panels[0].series[0].y[1], -15, 2);
@@ -228,8 +230,10 @@ LAB_TEST(pressure_is_one_pooled_difference_of_differences) {
     given_end(&given);
     given_begin(&given, "transfer_study");
     result = when_pressed(&given, 0.05, 0.05);
-    assert_says(result.answer, "in remote/local throughput between a 2048 MiB pool and a 256 MiB ");
-    const char *any = strstr(strstr(result.answer, "remote/local"), "any model: ");
+    assert_says(
+        result.answer,
+        "in throughput on remote NUMA nodes (local = 1) between a 2048 MiB pool and a 256 MiB ");
+    const char *any = strstr(strstr(result.answer, "remote NUMA nodes"), "any model: ");
     assert_true(!any || strtod(any + strlen("any model: "), NULL) < 3); /* not the penalty, 5% */
     assert_says(
         result.action,
