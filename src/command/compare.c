@@ -74,6 +74,17 @@ static void list_baselines(const struct lab_command_call *call) {
     lab_doc_print(doc, call->console);
 }
 
+static void note_baseline(const struct compare_config *config, bool replaces) {
+    LAB_AUTO(str, name);
+    if (!config->save) {
+        lab_console_note("baseline '%s' removed", config->remove);
+        return;
+    }
+    lab_str_add_shell(&name, config->save);
+    lab_console_note("baseline '%s' %s: gpulab compare %s STUDY", config->save,
+                     replaces ? "replaced" : "saved", name.text);
+}
+
 /* 1 = it was about baselines. */
 static int tend_baselines(const struct lab_command_call *call, struct lab_err *err) {
     const struct compare_config *config = call->config;
@@ -84,15 +95,14 @@ static int tend_baselines(const struct lab_command_call *call, struct lab_err *e
         return lab_err_set(err, LAB_ERR_USER,
                            "one of: compare --save NAME STUDY, compare --list, "
                            "compare --remove NAME");
+    bool replaces = config->save && lab_baseline_is_there(config->save, call->arena);
     if (config->list)
         list_baselines(call);
     else if (config->remove ? lab_baseline_remove(config->remove, call->arena, err) < 0
                             : lab_baseline_save(config->save, call->words[0], call->arena, err) < 0)
         return -1;
     else if (!call->console->quiet)
-        lab_console_note(config->save ? "baseline '%s' saved: gpulab compare %s STUDY"
-                                      : "baseline '%s' removed",
-                         config->save ? config->save : config->remove, config->save);
+        note_baseline(config, replaces);
     return 1;
 }
 

@@ -164,6 +164,11 @@ int lab_baseline_save(const char *name, const char *word, struct lab_arena *aren
     return lab_file_write_atomic(path, text.text, text.length, err);
 }
 
+bool lab_baseline_is_there(const char *name, struct lab_arena *arena) {
+    const char *path = baseline_path(name, arena);
+    return path && access(path, F_OK) == 0;
+}
+
 const char *const *lab_baseline_names(struct lab_arena *arena) {
     static const char *const none[] = {NULL};
     const char *state = lab_folder_state(arena);

@@ -29,6 +29,7 @@ int lab_point_set_add_study_facts(struct lab_point_set *set, const char *folder,
  * or is a study's or a file's. */
 int lab_baseline_save(const char *name, const char *word, struct lab_arena *arena,
                       struct lab_err *err);
+bool lab_baseline_is_there(const char *name, struct lab_arena *arena);
 /* NULL-terminated, sorted. */
 const char *const *lab_baseline_names(struct lab_arena *arena);
 int lab_baseline_remove(const char *name, struct lab_arena *arena, struct lab_err *err);

@@ -63,6 +63,11 @@ json 'd["comparisons"][0]["added"] == ["GPU 0"] and d["comparisons"][0]["missing
 # baselines outlive the study
 run compare --save main a1
 expect_status 0
+run compare --save main a1
+expect_err "baseline 'main' replaced: gpulab compare main STUDY"
+run compare --save 'of main' a1
+expect_err "gpulab compare 'of main' STUDY"
+run compare --remove 'of main'
 run compare --list --json
 json '[(b["name"], b["points"]) for b in d["baselines"]] == [("main", 2)]'
 mv a1 gone
