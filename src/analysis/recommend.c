@@ -379,7 +379,10 @@ static const char *default_words(const struct lab_choices *placements, struct la
 /* What marks mean, by the rule of the table. */
 static const char *mark_words(const struct lab_chart *chart, const struct lab_choices *placements,
                               const char *shared, struct lab_arena *arena) {
-    bool recommended = false, fallback = false;
+    bool recommended = false, fallback = false, over_all = false;
+    for (int m = 0; m < placements->model_count; m++)
+        over_all |= !lab_choices_decided(placements, m) &&
+                    lab_choices_best(placements, m) != lab_choices_default(placements, m);
     for (int p = 0; p < chart->panel_count; p++)
         for (int s = 0; s < chart->panels[p].series_count; s++) {
             recommended |= lab_str_equal(chart->panels[p].series[s].title, "recommended");
@@ -389,8 +392,9 @@ static const char *mark_words(const struct lab_chart *chart, const struct lab_ch
         return shared;
     LAB_AUTO(str, text);
     if (recommended)
-        lab_str_printf(&text, "Recommended: gains %.0f%% or more over another placement.",
-                       100 * LAB_CLAIM_WORTH);
+        lab_str_printf(&text, "Recommended: gains %.0f%% or more over another placement%s.",
+                       100 * LAB_CLAIM_WORTH,
+                       over_all ? "; where none does, what is best over all models" : "");
     if (fallback)
         lab_str_printf(&text, "%sDefault (%s): no gain of %.0f%% or more was found.",
                        text.length ? " " : "", default_words(placements, arena),

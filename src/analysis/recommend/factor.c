@@ -21,10 +21,8 @@ static const struct {
 
 /* --- levels --- */
 
-/* Whether they agree in all but this. Devices are compared from equally distant nodes, whatever
- * their numbers. */
-static bool same_else(const struct lab_choice *a, const struct lab_choice *b,
-                      enum lab_factor factor) {
+bool lab_choices_same_else(const struct lab_choice *a, const struct lab_choice *b,
+                           enum lab_factor factor) {
     if (a->model != b->model)
         return false;
     return (factor == LAB_FACTOR_NODE ||
@@ -40,7 +38,7 @@ static bool same_else(const struct lab_choice *a, const struct lab_choice *b,
 static bool is_nearest(const struct lab_choices *placements, const struct lab_choice *placement) {
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *other = &placements->items[i];
-        if (!same_else(placement, other, LAB_FACTOR_NODE))
+        if (!lab_choices_same_else(placement, other, LAB_FACTOR_NODE))
             continue;
         if (other->distance != placement->distance
                 ? other->distance < placement->distance
@@ -122,7 +120,7 @@ static struct sides count_sides(const struct lab_choices *placements, int at,
     struct sides sides = {0};
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        if (!same_else(item, &placements->items[at], row->factor) || !counts(item, row))
+        if (!lab_choices_same_else(item, &placements->items[at], row->factor) || !counts(item, row))
             continue;
         sides.level += lab_str_equal(item->levels[row->factor], row->level);
         sides.reference += is_reference(item, row->factor, row->level, against);
@@ -140,7 +138,7 @@ static bool begins_pair(const struct lab_choices *placements, int at,
         return false;
     for (int i = 0; i < at; i++)
         if (lab_str_equal(placements->items[i].levels[row->factor], row->level) &&
-            same_else(&placements->items[i], item, row->factor))
+            lab_choices_same_else(&placements->items[i], item, row->factor))
             return false;
     return true;
 }
@@ -195,7 +193,8 @@ void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_
             continue;
         for (int i = 0; i < placements->count; i++) {
             const struct lab_choice *item = &placements->items[i];
-            if (!same_else(item, &placements->items[at], row->factor) || !counts(item, row))
+            if (!lab_choices_same_else(item, &placements->items[at], row->factor) ||
+                !counts(item, row))
                 continue;
             if (lab_str_equal(item->levels[row->factor], row->level))
                 lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
@@ -311,8 +310,8 @@ static void judge_rows(struct lab_choices *placements, struct lab_arena *arena) 
     lab_claim_adjust(single, single_count);
 }
 
-static bool is_gain(const struct lab_factor_row *row) {
-    return row->claim.verdict == LAB_CLAIM_YES && row->claim.effect >= LAB_CLAIM_WORTH;
+bool lab_claim_is_gain(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_YES && claim->effect >= LAB_CLAIM_WORTH;
 }
 
 /*
@@ -331,14 +330,14 @@ static void choose_level(const struct lab_choices *placements, struct lab_factor
             struct lab_factor_row *pair = &pairs[i * count + k];
             *pair = rows[i];
             pair->claim = lab_claim_none;
-            if (i <= k || !is_gain(&rows[i]) || !is_gain(&rows[k]))
+            if (i <= k || !lab_claim_is_gain(&rows[i].claim) || !lab_claim_is_gain(&rows[k].claim))
                 continue;
             lab_factor_compare(placements, pair, rows[k].level, arena);
             LAB_ADD(claims, claim_count, arena) = &pair->claim;
         }
     lab_claim_adjust(claims, claim_count);
     for (int i = 0; i < count && chosen < 0; i++) {
-        bool beaten = !is_gain(&rows[i]);
+        bool beaten = !lab_claim_is_gain(&rows[i].claim);
         for (int k = 0; k < count; k++) {
             const struct lab_claim *pair = &pairs[k > i ? k * count + i : i * count + k].claim;
             beaten |= pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i);
@@ -427,189 +426,4 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
     choose_levels(placements, arena);
     compare_placements(placements, arena);
     lab_choices_mark_avoided(placements);
-}
-
-/* --- the best --- */
-
-/* What is known of a level for that model: its own claim, else that over all models. What isn't
- * worth a change is 0. */
-static double gain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
-                      const char *level) {
-    double gain = 0;
-    for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *row = &placements->rows[i];
-        bool own = row->model == model;
-        if (row->factor != factor || (row->model >= 0 && !own) || !lab_str_equal(row->level, level))
-            continue;
-        bool many = factor == LAB_FACTOR_BATCH || factor == LAB_FACTOR_SETTINGS;
-        if (row->claim.verdict == LAB_CLAIM_YES)
-            gain =
-                fabs(row->claim.effect) < LAB_CLAIM_WORTH || (many && is_gain(row) && !row->chosen)
-                    ? 0
-                    : row->claim.effect;
-        else if (own && row->claim.verdict == LAB_CLAIM_NO)
-            gain = 0;
-    }
-    return gain;
-}
-
-/* Of devices that are as good for a model, those that are better over all models. */
-static int best_device(const struct lab_choices *placements, int best) {
-    double most = 0;
-    int found = best;
-    for (int pass = 0; pass < 2; pass++) /* the first stays where nothing is higher */
-        for (int i = 0; i < placements->count; i++) {
-            if (pass == 0 ? i != best : !lab_choices_alike(placements, best, i))
-                continue;
-            double gain = gain_of(placements, -1, LAB_FACTOR_DEVICE,
-                                  placements->items[i].levels[LAB_FACTOR_DEVICE]);
-            if (pass == 0 || gain > most) {
-                most = gain;
-                found = i;
-            }
-        }
-    return found;
-}
-
-/* Of batches that are as good for a model, the one that is best over all models: a report advises
- * one batch. */
-static int best_batch(const struct lab_choices *placements, int best) {
-    const struct lab_choice *chosen = &placements->items[best];
-    const char *own = chosen->levels[LAB_FACTOR_BATCH];
-    double gain = gain_of(placements, chosen->model, LAB_FACTOR_BATCH, own),
-           most = gain_of(placements, -1, LAB_FACTOR_BATCH, own);
-    int found = best;
-    for (int i = 0; i < placements->count; i++) {
-        const struct lab_choice *item = &placements->items[i];
-        const char *level = item->levels[LAB_FACTOR_BATCH];
-        if (!same_else(item, chosen, LAB_FACTOR_BATCH) ||
-            gain_of(placements, chosen->model, LAB_FACTOR_BATCH, level) != gain)
-            continue;
-        double over_all = gain_of(placements, -1, LAB_FACTOR_BATCH, level);
-        if (over_all <= most)
-            continue;
-        most = over_all;
-        found = i;
-    }
-    return found;
-}
-
-int lab_choices_best(const struct lab_choices *placements, int model) {
-    int best = lab_choices_default(placements, model);
-    double most = -INFINITY;
-    for (int pass = 0; pass < 2; pass++) /* the default stays where nothing is higher */
-        for (int i = 0; i < placements->count; i++) {
-            if (placements->items[i].model != model || (pass == 0 && i != best))
-                continue;
-            double gain = 0;
-            for (int f = 0; f < LAB_FACTORS; f++)
-                gain += log1p(
-                    gain_of(placements, model, (enum lab_factor)f, placements->items[i].levels[f]));
-            if (gain > most + 1e-12) {
-                most = gain;
-                best = i;
-            }
-        }
-    if (placements->items[best].claim.verdict == LAB_CLAIM_NO)
-        best = lab_choices_default(placements, model);
-    return best_device(placements, best_batch(placements, best));
-}
-
-bool lab_choices_decided(const struct lab_choices *placements, int model) {
-    for (int i = 0; i < placements->count; i++)
-        for (int f = 0; f < LAB_FACTORS && placements->items[i].model == model; f++)
-            if (gain_of(placements, model, (enum lab_factor)f, placements->items[i].levels[f]) != 0)
-                return true;
-    return false;
-}
-
-/* --- devices that are as good --- */
-
-static bool has_device(const struct lab_choices *placements, int model, const char *level) {
-    for (int i = 0; i < placements->count; i++)
-        if (placements->items[i].model == model &&
-            lab_str_equal(placements->items[i].levels[LAB_FACTOR_DEVICE], level))
-            return true;
-    return false;
-}
-
-struct bounds { /* of the devices of a model */
-    int rows;
-    bool compared; /* the device is among them */
-    double most;   /* NaN = one isn't a bound */
-};
-
-/* By the claims of one model, -1 = by those over all. */
-static struct bounds bounds_by(const struct lab_choices *placements, int by, int model,
-                               const char *level) {
-    struct bounds found = {0};
-    for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *row = &placements->rows[i];
-        if (row->factor != LAB_FACTOR_DEVICE || row->model != by ||
-            !has_device(placements, model, row->level))
-            continue;
-        found.rows++;
-        found.compared |= lab_str_equal(row->level, level) || lab_str_equal(row->reference, level);
-        found.most = row->claim.verdict == LAB_CLAIM_NO && !isnan(found.most)
-                         ? fmax(found.most, row->claim.bound)
-                         : (double)NAN;
-    }
-    return found;
-}
-
-/* Whether all devices of a model are known to be as good as this one, which was compared. */
-static bool is_bounded(const struct lab_choices *placements, int model, const char *level,
-                       double *ret_bound) {
-    struct bounds found = bounds_by(placements, model, model, level);
-    if (found.rows == 0)
-        found = bounds_by(placements, -1, model, level);
-    *ret_bound = found.most;
-    return found.compared && !isnan(found.most);
-}
-
-bool lab_choices_alike(const struct lab_choices *placements, int a, int b) {
-    const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
-    double bound;
-    return a == b || (same_else(x, y, LAB_FACTOR_DEVICE) && !*x->levels[LAB_FACTOR_NODE] &&
-                      !*y->levels[LAB_FACTOR_NODE] &&
-                      is_bounded(placements, x->model, x->levels[LAB_FACTOR_DEVICE], &bound) &&
-                      is_bounded(placements, x->model, y->levels[LAB_FACTOR_DEVICE], &bound));
-}
-
-/* Where the study varies the batch, but not of this model. */
-static const char *rest_words(const struct lab_choices *placements, const struct lab_choice *item) {
-    for (int i = 0; i < placements->count; i++)
-        if (placements->items[i].model == item->model &&
-            !lab_str_equal(placements->items[i].batch_text, item->batch_text))
-            return "";
-    return placements->varies[LAB_FACTOR_BATCH] ? " (the only batch tested)" : "";
-}
-
-const char *lab_choices_use(const struct lab_choices *placements, int best,
-                            struct lab_arena *arena) {
-    const struct lab_choice *item = &placements->items[best];
-    const char **names = NULL, *nodes = item->nodes, *own = item->levels[LAB_FACTOR_DEVICE],
-               *others, *rest = rest_words(placements, item);
-    int count = 0;
-    double bound;
-    for (int i = 0; i < placements->count; i++) {
-        const struct lab_choice *other = &placements->items[i];
-        if (!lab_choices_alike(placements, best, i))
-            continue;
-        if (!lab_str_equal(other->levels[LAB_FACTOR_DEVICE], own))
-            LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
-        nodes = lab_str_equal(other->nodes, item->nodes) ? nodes : NULL;
-    }
-    if (count == 0)
-        return lab_arena_printf(arena, "%s%s", item->words, rest);
-    is_bounded(placements, item->model, own, &bound);
-    if (item->point->runs[0]->rank_count == 1 || count == 1)
-        others = lab_words_devices(names, count, arena);
-    else
-        others = lab_arena_printf(arena, "any of %d other groups", count);
-    return lab_arena_printf(arena, "%s (or %s, within ±%.1f%%)%s%s", own, others,
-                            lab_words_bound_percent(bound),
-                            nodes ? item->words + strlen(own)
-                                  : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest),
-                            rest);
 }

@@ -69,6 +69,13 @@ struct lab_choices {
     int row_count;
 };
 
+/* Whether they agree in all but this. Devices are compared from equally distant nodes, whatever
+ * their numbers. */
+bool lab_choices_same_else(const struct lab_choice *a, const struct lab_choice *b,
+                           enum lab_factor factor);
+/* For certain, by what is worth a change. */
+bool lab_claim_is_gain(const struct lab_claim *claim);
+
 /* All of a study, of one model alone where that isn't "". */
 struct lab_choices lab_choices_make(const struct lab_study_table *study, const char *model,
                                     struct lab_arena *arena);
@@ -90,12 +97,14 @@ const char *lab_choices_without(const struct lab_choices *placements, struct lab
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
                         struct lab_analysis_advised **ret_advised);
 
-/* Of a model: the placement that its claims speak for, the default where they don't. An index. */
+/* Of a model: the placement that its claims speak for, the default where they don't (best.c). An
+ * index. */
 int lab_choices_default(const struct lab_choices *placements, int model);
 int lab_choices_best(const struct lab_choices *placements, int model);
 /* Whether a choice gains or costs that model something: else any placement does. */
 bool lab_choices_decided(const struct lab_choices *placements, int model);
-/* Whether two placements differ by devices alone, and these by no more than a known bound. */
+/* Whether two placements differ by devices alone, and each of these from its peers by no more than
+ * a known bound. */
 bool lab_choices_alike(const struct lab_choices *placements, int a, int b);
 /* Its words, with all devices that are as good: "GPU 0 (or GPUs 1–2, within ±0.5%), batch 16". */
 const char *lab_choices_use(const struct lab_choices *placements, int best,

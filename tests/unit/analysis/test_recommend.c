@@ -273,8 +273,48 @@ LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
             if (lab_str_equal(panel->series[s].title, "recommended"))
                 assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
     }
-    assert_contains(chart->caption, "Recommended: gains 1% or more over another placement. ");
+    assert_contains(chart->caption,
+                    "Recommended: gains 1% or more over another placement; where none "
+                    "does, what is best over all models. ");
     assert_contains(chart->caption, " All placements: GPU 0, NUMA node 0.");
+    given_end(&given);
+}
+
+/* Model "barely" loses 0.7% with the batch that is best over all, for certain: it keeps its own, and
+ * says what the other one changes. Of its devices, which differ by as little, the one that is better
+ * over all is named, not the first. */
+LAB_TEST(what_is_best_over_all_is_used_unless_a_model_loses_by_it) {
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    for (int i = 0; i < 8; i++) {
+        bool large = i % 2, second = i / 2 % 2, barely = i / 4;
+        double batch = barely ? .993 : 1.1, device = barely ? 1.007 : 1.3;
+        repeat(
+            &given,
+            (struct given_run){.model = barely ? "barely" : "gains",
+                               .gpu = second,
+                               .rate = 1000 * (large ? batch : 1) * (second ? device : 1),
+                               .suffix = large ? "_batch64" : "_batch16",
+                               .options = large ? "{\"batch_size\": 64}" : "{\"batch_size\": 16}"},
+            8, .0003);
+    }
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_string_equal(figure(&result, 0, "best")->text, "GPU 1, NUMA node 0, batch 16 "
+                                                          "(batch 64: -0.7% [-0.7, -0.7])");
+    assert_string_equal(figure(&result, 1, "best")->text, "GPU 1, NUMA node 0, batch 64");
+    assert_string_equal(result.charts[0].panels[0].title, "barely");
+    given_end(&given);
+}
+
+/* GPU 3 is too noisy for a verdict: GPUs 1 and 2 are as good as GPU 0 all the same. */
+LAB_TEST(one_noisy_device_does_not_hide_those_that_are_alike) {
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    for (int gpu = 0; gpu < 4; gpu++)
+        repeat(&given, (struct given_run){.model = "m", .gpu = gpu, .rate = 1000}, 8,
+               gpu == 3 ? .03 : .001);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_says(figure(&result, 0, "best")->text, "GPU 0 (or GPUs 1 and 2, within ±");
     given_end(&given);
 }
 
