@@ -50,7 +50,10 @@ struct lab_chart_shade { /* a stretch of the x axis behind the data: a phase of 
  * chart share their scale. */
 struct lab_chart_heat {
     const double *values;     /* row by row (y), NaN = empty */
+    const double *low, *high; /* NULL = none */
+    const bool *open;         /* inconclusive ones are grey and scale no colour; NULL = none is */
     const char *const *texts; /* written into the cells where all of them fit; NULL = none */
+    const char *const *tips;  /* under a pointer, behind the cell's names; NULL = the texts */
     const char *title;        /* of the colours, with their unit */
 };
 

@@ -57,8 +57,10 @@ static void add_heat(const struct lab_chart_panel *panel, struct lab_str *out) {
         lab_str_add(out, ",");
         add_text(out, panel->y.names[i / panel->x.name_count]);
         add_place(out, &panel->x, i % panel->x.name_count);
-        add_value(out, panel->heat->values[i]);
-        lab_str_add(out, ",,\n");
+        const double *columns[] = {panel->heat->values, panel->heat->low, panel->heat->high};
+        for (size_t c = 0; c < 3; c++)
+            add_value(out, columns[c] ? columns[c][i] : (double)NAN);
+        lab_str_add(out, "\n");
     }
 }
 

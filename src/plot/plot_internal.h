@@ -154,7 +154,8 @@ struct plot_layout {
     int key_count;
     double heat_most; /* maps: the value of the strongest colour */
     double heat_x, heat_y;
-    double heat_size; /* of the texts in cells; 0 = they don't fit */
+    double heat_size;            /* of the texts in cells; 0 = they don't fit */
+    bool heat_open, heat_bounds; /* some cell is inconclusive; says "≤" */
 };
 
 void plot_layout_make(const struct lab_chart *chart, const struct plot_format *format,

@@ -200,9 +200,14 @@ static void describe(struct plot_layout *layout, struct plot_panel *made) {
     if (isfinite(panel->y.high))
         made->row_high = panel->y.high;
     made->step = find_step(panel);
-    for (int i = 0; panel->heat && i < panel->x.name_count * panel->y.name_count; i++)
-        if (isfinite(panel->heat->values[i]))
-            layout->heat_most = fmax(layout->heat_most, fabs(panel->heat->values[i]));
+    const struct lab_chart_heat *heat = panel->heat;
+    for (int i = 0; heat && i < panel->x.name_count * panel->y.name_count; i++) {
+        bool open = heat->open && heat->open[i];
+        layout->heat_open |= open;
+        layout->heat_bounds |= heat->texts && lab_str_starts(heat->texts[i], "≤");
+        if (isfinite(heat->values[i]) && !open)
+            layout->heat_most = fmax(layout->heat_most, fabs(heat->values[i]));
+    }
 }
 
 /* --- columns --- */
@@ -489,7 +494,8 @@ void plot_layout_make(const struct lab_chart *chart, const struct plot_format *f
     if (chart->panel_count > 0 && chart->panels[0].heat) {
         ret->heat_x = PLOT_EDGE;
         ret->heat_y = top + format->small;
-        top += LINE * format->small + 8;
+        bool notes = ret->heat_open || ret->heat_bounds;
+        top += (notes ? 2 : 1) * LINE * format->small + (notes ? 15 : 8);
     }
     place_columns(ret);
     place_rows(ret, top);

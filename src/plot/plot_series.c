@@ -543,6 +543,21 @@ void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
     }
 }
 
+/* "GPU 1, NUMA node 2, vit0x0x0: −12.1% [−13.0, −11.2], 5 runs" */
+static const char *describe_cell(const struct lab_chart_panel *panel, int cell,
+                                 struct lab_arena *arena) {
+    const struct lab_chart_heat *heat = panel->heat;
+    const char *column = panel->x.names[cell % panel->x.name_count],
+               *text = heat->tips    ? heat->tips[cell]
+                       : heat->texts ? heat->texts[cell]
+                                     : "";
+    bool number = column[strspn(column, "0123456789")] == '\0';
+    return lab_arena_printf(arena, "%s, %s%s%s%s%s: %s", panel->y.names[cell / panel->x.name_count],
+                            number && panel->x.title ? panel->x.title : "",
+                            number && panel->x.title ? " " : "", column, panel->title ? ", " : "",
+                            panel->title ? panel->title : "", text);
+}
+
 void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
                    const struct plot_panel *made) {
     const struct lab_chart_panel *panel = made->panel;
@@ -550,20 +565,20 @@ void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
     double width = (made->right - made->left) / fmax(panel->x.name_count, 1),
            height = (made->bottom - made->top) / fmax(panel->y.name_count, 1);
     for (int i = 0; i < panel->x.name_count * panel->y.name_count; i++) {
-        int column = i % panel->x.name_count, row = i / panel->x.name_count;
-        double x = made->left + column * width, y = made->top + row * height,
-               value = heat->values[i];
-        const char *text = heat->texts ? heat->texts[i] : "";
+        double x = made->left + i % panel->x.name_count * width,
+               y = made->top + i / panel->x.name_count * height, value = heat->values[i];
+        bool open = heat->open && heat->open[i];
         double share = layout->heat_most > 0 ? fabs(value) / layout->heat_most : 0;
         if (isfinite(value)) {
             struct plot_mark *cell = plot_add_rect(scene, x + 1, y + 1, width - 2, height - 2,
-                                                   value < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE);
-            cell->opacity = fmax(share, 0.02);
-            cell->text = lab_arena_printf(scene->arena, "%s, %s: %s", panel->y.names[row],
-                                          panel->x.names[column], text);
+                                                   open        ? LAB_COLOUR_GRID
+                                                   : value < 0 ? LAB_COLOUR_LESS
+                                                               : LAB_COLOUR_MORE);
+            cell->opacity = open ? 0 : fmax(share, 0.02);
+            cell->text = describe_cell(panel, i, scene->arena);
         }
-        if (layout->heat_size > 0)
-            plot_add_text(scene, text, x + width / 2, y + height / 2, layout->heat_size,
+        if (layout->heat_size > 0 && heat->texts)
+            plot_add_text(scene, heat->texts[i], x + width / 2, y + height / 2, layout->heat_size,
                           PLOT_MIDDLE, LAB_COLOUR_INK);
     }
 }

@@ -4,6 +4,8 @@
  */
 #include "plot/plot_internal.h"
 
+#include "base/tty/safe_text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -56,9 +58,11 @@ static void add_attribute(const struct writing *w, const char *name, double valu
     lab_str_add(w->out, "\"");
 }
 
-/* Within a page as style, which rules of the page don't change. */
+/* Within a page as style, which rules of the page don't change; ink is the picture's. */
 static void add_colour(const struct writing *w, const struct plot_mark *mark) {
     const char *what = mark->kind == PLOT_LINE ? "stroke" : "fill";
+    if (w->inlined && mark->kind == PLOT_TEXT && mark->colour == LAB_COLOUR_INK)
+        return;
     if (w->inlined)
         lab_str_printf(w->out, " style=\"%s%s:var(--%s)",
                        mark->kind == PLOT_LINE ? "fill:none;" : "", what, names[mark->colour]);
@@ -103,8 +107,10 @@ static void add_path(const struct writing *w, const struct plot_mark *mark, bool
 
 static void end(const struct writing *w, const char *element, const char *text) {
     if (text && *text) {
+        LAB_AUTO(str, shown);
+        lab_safe_text_add_signed(&shown, text);
         lab_str_add(w->out, "><title>");
-        add_escaped(w->out, text);
+        add_escaped(w->out, shown.text);
         lab_str_printf(w->out, "</title></%s>\n", element);
     } else {
         lab_str_add(w->out, "/>\n");
@@ -228,8 +234,8 @@ void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, stru
                    scene.width, scene.height);
     add_escaped(out, chart->title ? chart->title : "");
     if (view.inlined)
-        lab_str_printf(out, "\" style=\"font-size:%gpx;min-width:%dpx\">\n", format.small,
-                       (int)(scene.width * LEAST_SCALE));
+        lab_str_printf(out, "\" style=\"font-size:%gpx;fill:var(--ink);min-width:%dpx\">\n",
+                       format.small, (int)(scene.width * LEAST_SCALE));
     else
         lab_str_printf(out,
                        "\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "

@@ -230,8 +230,19 @@ static const char *heat_text(const struct axis *axis, int row, struct lab_arena 
                    : "";
     if (claimed && claim->verdict == LAB_CLAIM_NO)
         return lab_arena_printf(arena, "≤%.1f", ceil(1000 * claim->bound - 1e-9) / 10);
-    return lab_arena_printf(arena, "%s%.1f%s", cell.value <= -0.05 ? "−" : "", fabs(cell.value),
+    const char *sign = cell.value <= -0.05 ? "−" : claimed && cell.value >= 0.05 ? "+" : "";
+    return lab_arena_printf(arena, "%s%.1f%s", sign, fabs(cell.value),
                             claimed && claim->verdict == LAB_CLAIM_INCONCLUSIVE ? "?" : "");
+}
+
+/* "−12.1% [−13.0, −11.2], 5 runs" */
+static const char *heat_tip(const struct axis *axis, int row, const char *text,
+                            struct lab_arena *arena) {
+    const struct lab_claim *claim = at(axis->rows, row, axis->field);
+    if (axis->field->type != LAB_FIELD_CLAIM || isnan(claim->effect))
+        return text;
+    return lab_arena_printf(arena, "%s, %d run%s", lab_claim_effect(claim, arena), claim->n,
+                            claim->n == 1 ? "" : "s");
 }
 
 void lab_rows_set_heat(struct lab_chart_panel *panel, const struct lab_rows *rows, const char *x,
@@ -240,22 +251,32 @@ void lab_rows_set_heat(struct lab_chart_panel *panel, const struct lab_rows *row
     struct axis across = make_axis(rows, x, arena), up = make_axis(rows, y, arena),
                 heights = make_axis(rows, value, arena);
     size_t cells = (size_t)across.name_count * (size_t)up.name_count;
-    double *values = lab_arena_alloc(arena, cells + 1, sizeof *values);
-    const char **texts = lab_arena_alloc(arena, cells + 1, sizeof *texts);
+    double *values = lab_arena_alloc(arena, 3 * cells + 1, sizeof *values);
+    double *low = values + cells, *high = low + cells;
+    const char **texts = lab_arena_alloc(arena, 2 * cells + 1, sizeof *texts),
+               **tips = texts + cells;
+    bool *open = lab_arena_alloc(arena, cells + 1, sizeof *open);
     struct lab_chart_heat *heat = lab_arena_alloc(arena, 1, sizeof *heat);
     for (size_t i = 0; i < cells; i++) {
-        values[i] = NAN;
-        texts[i] = "";
+        values[i] = low[i] = high[i] = NAN;
+        texts[i] = tips[i] = "";
     }
     for (int r = 0; r < rows->count; r++) {
         struct lab_doc_cell column = place(&across, r), row = place(&up, r);
         if (isnan(column.value) || isnan(row.value))
             continue;
         size_t cell = (size_t)row.value * (size_t)across.name_count + (size_t)column.value;
-        values[cell] = place(&heights, r).value;
+        struct lab_doc_cell height = place(&heights, r);
+        values[cell] = height.value;
+        low[cell] = height.low;
+        high[cell] = height.high;
+        open[cell] = heights.field->type == LAB_FIELD_CLAIM &&
+                     ((const struct lab_claim *)at(rows, r, heights.field))->verdict ==
+                         LAB_CLAIM_INCONCLUSIVE;
         texts[cell] = heat_text(&heights, r, arena);
+        tips[cell] = heat_tip(&heights, r, texts[cell], arena);
     }
-    *heat = (struct lab_chart_heat){values, texts, title};
+    *heat = (struct lab_chart_heat){values, low, high, open, texts, tips, title};
     panel->heat = heat;
     panel->x.names = across.names;
     panel->x.name_count = across.name_count;

@@ -100,26 +100,6 @@ static bool has_other_reference(const struct lab_numa_grid *grid) {
     return false;
 }
 
-/* What the words in the cells mean, of those that there are. */
-static const char *map_caption(const struct lab_numa_grid *grid, struct lab_arena *arena) {
-    bool bounded = false, open = false;
-    for (int d = 0; d < grid->device_count; d++) {
-        const struct lab_numa_device *device = &grid->devices[d];
-        for (int n = 0; n < device->node_count; n++) {
-            bool own = n == device->reference;
-            for (int m = 0; m < grid->model_count && !own; m++) {
-                enum lab_claim_verdict verdict = lab_numa_cell_at(device, m, n)->claim.verdict;
-                bounded |= is_shown(grid, m) && verdict == LAB_CLAIM_NO;
-                open |= is_shown(grid, m) && verdict == LAB_CLAIM_INCONCLUSIVE;
-            }
-        }
-    }
-    return lab_arena_printf(
-        arena, "%s%s%sModels are ordered by FLOPs per sample.",
-        bounded ? "≤: no difference larger than that. " : "", open ? "?: inconclusive. " : "",
-        has_other_reference(grid) ? "ref: reference; the local NUMA node was not tested. " : "");
-}
-
 static void add_map(struct lab_chart *chart, const char *title, const struct cells *cells,
                     const char *across, struct lab_arena *arena) {
     struct lab_rows rows = LAB_ROWS(remote_fields, cells->items, cells->count);
@@ -153,14 +133,17 @@ static void add_device_panels(struct lab_chart *chart, const struct lab_numa_gri
 
 static void add_maps(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                      const char *suffix, struct lab_arena *arena) {
-    struct lab_chart chart = {.name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
-                              .title = has_other_reference(grid)
-                                           ? "Throughput on NUMA nodes compared with the nearest "
+    struct lab_chart chart = {
+        .name = lab_arena_printf(arena, "numa_sensitivity%s", suffix),
+        .title = has_other_reference(grid) ? "Throughput on NUMA nodes compared with the nearest "
                                              "one tested"
                                            : "Throughput on remote NUMA nodes compared with the "
                                              "local one",
-                              .caption = map_caption(grid, arena),
-                              .simulated = grid->study->simulated};
+        .caption = lab_arena_printf(arena, "Models are ordered by FLOPs per sample.%s",
+                                    has_other_reference(grid)
+                                        ? " ref: reference; the local NUMA node was not tested."
+                                        : ""),
+        .simulated = grid->study->simulated};
     if (grid->model_count > PANELS_MAX)
         add_device_panels(&chart, grid, arena);
     else

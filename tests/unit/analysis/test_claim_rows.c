@@ -104,4 +104,8 @@ LAB_TEST(a_heat_map_says_what_is_certain) {
     assert_string_equal(panel->heat->texts[1], "≤0.8");
     assert_string_equal(panel->heat->texts[2], "−2.0?");
     assert_true(isnan(panel->heat->values[3]));
+    assert_true(panel->heat->open[2] && !panel->heat->open[0] && !panel->heat->open[1]);
+    assert_true(fabs(panel->heat->low[0] + 13) < 1e-9 && isnan(panel->heat->low[3]));
+    assert_contains(panel->heat->tips[0], "-12.5% [-13.0, ");
+    assert_contains(panel->heat->tips[0], " runs");
 }

@@ -350,6 +350,46 @@ LAB_TEST(colours_of_a_map_are_symmetric) {
     assert_true(cells[2].opacity < 0.05 && fabs(cells[3].opacity - 0.5) < 1e-6);
 }
 
+/* An inconclusive cell, the largest of all, was the strongest colour, and made the others pale. */
+LAB_TEST(inconclusive_cells_are_grey_and_scale_no_colour) {
+    struct given *g = *state;
+    static const double values[] = {-40, -8, 4, 2};
+    static const bool open[] = {true, false, false, false};
+    static const char *const names[] = {"0", "1"},
+                             *const texts[] = {"−40.0?", "−8.0", "+4.0", "≤2.0"},
+                             *const tips[] = {"a", "-8.0% [-9.0, -7.0], 5 runs", "c", "d"};
+    struct lab_chart_heat heat = {.values = values,
+                                  .low = values,
+                                  .high = values,
+                                  .open = open,
+                                  .texts = texts,
+                                  .tips = tips};
+    struct lab_chart_panel panel = {.title = "vit",
+                                    .x = given_names("NUMA node", names, 2),
+                                    .y = given_names("", names, 2),
+                                    .heat = &heat};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    double opacity[4] = {0};
+    int count = 0;
+    for (int i = 0; i < scene.count; i++)
+        if (scene.marks[i].kind == PLOT_RECT && scene.marks[i].text) {
+            assert_true((scene.marks[i].colour == LAB_COLOUR_GRID) == (count % 4 == 0));
+            opacity[count++ % 4] = scene.marks[i].opacity;
+        }
+    assert_int_equal(count, 4);
+    assert_true(opacity[1] == 1 && fabs(opacity[2] - 0.5) < 1e-6);
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, ">−8.0<");
+    assert_contains(g->text.text, ">+8.0<"); /* the scale */
+    assert_contains(g->text.text, ">?: inconclusive<");
+    assert_contains(g->text.text, ">≤: no difference larger than that<");
+    assert_contains(g->text.text, "0, NUMA node 1, vit: −8.0% [−9.0, −7.0], 5 runs");
+    lab_str_clear(&g->text);
+    lab_plot_data(&chart, &g->text);
+    assert_contains(g->text.text, "-40,-40,-40");
+}
+
 /* --- gaps and long series --- */
 
 static struct plot_scene scene_of_series(struct given *g, enum lab_chart_mark mark, double *x,
@@ -546,7 +586,7 @@ LAB_TEST(svg_takes_the_colours_of_a_page) {
     lab_plot_svg(&chart, (struct lab_plot_view){.inlined = true}, &g->text);
     assert_true(g->text.length < 60000);
     assert_contains(g->text.text, "fill:var(--less)");
-    assert_contains(g->text.text, "<title>GPU 9, 3: ");
+    assert_contains(g->text.text, "<title>GPU 9, NUMA node 3, vit16x0x1024: ");
     assert_null(strchr(g->text.text, '#'));
     lab_str_clear(&g->text);
     lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
