@@ -60,9 +60,10 @@ struct lab_plot_view {
 
 /*
  * SVG without ids. What a script of the page finds: <g class="p"> is a panel, whose data-x and
- * data-y are "LOW HIGH FROM UNTIL KIND": values, pixels; 0 = linear, 1 = logarithmic, 2 = names.
- * <g class="s s2" data-t="TITLE"> is a series, <g class="k" data-s="2"> its entry of the key, <path
- * class="l"> its line. <title> of a mark has its value, for people.
+ * data-y are "LOW HIGH FROM UNTIL KIND|BEFORE|AFTER": values, pixels; 0 = linear, 1 = logarithmic,
+ * 2 = names; what stands around a value. <g class="s s2" data-t="TITLE"> is a series, or the shades
+ * of a title, <g class="k" data-s="2"> its entry of the key, <path class="l"> its line. <title> of
+ * a mark has its value, for people.
  */
 void lab_plot_svg(const struct lab_chart *chart, struct lab_plot_view view, struct lab_str *out);
 

@@ -41,6 +41,13 @@ double plot_text_width(const char *text, double size);
 /* Cut in its middle to so many pixels. */
 const char *plot_text_cut(const char *text, double size, double pixels, struct lab_arena *arena);
 
+/* What stands before and after a value of an axis with that title: "Batch size " and "" of "Batch
+ * size", "" and " GB/s" of "Bandwidth [GB/s]", "" and "%" of "Change [%]". */
+struct plot_unit {
+    const char *before, *after;
+};
+struct plot_unit plot_unit_of(const char *title, struct lab_arena *arena);
+
 /* --- scenes --- */
 
 enum plot_kind {

@@ -1,6 +1,7 @@
 /* plot_scene.c: a chart as marks: titles, key, axes, shades; plot_series.c adds the data. */
 #include "plot/plot_internal.h"
 
+#include "base/list.h"
 #include "base/tty/safe_text.h"
 
 #include <math.h>
@@ -264,9 +265,15 @@ static void add_shades(struct plot_scene *scene, const struct plot_layout *layou
                until = fmin(across(made, shade->until), made->right);
         if (!(from <= until))
             continue;
+        const char *title = plot_shade_title(panel, colour);
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_GROUP,
+                                                 .text = title,
+                                                 .series = LAB_FIND(layout->keys, layout->key_count,
+                                                                    title, title)});
         plot_add_rect(scene, from, made->top, fmax(until - from, SHADE_LEAST),
                       made->bottom - made->top, LAB_COLOUR_SHADE0 + colour)
             ->text = shade->title;
+        plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
         double width = shade->title ? plot_text_width(shade->title, size) : 0;
         if (width == 0 || plot_shade_title(panel, colour) || until - from < width + 4 ||
             from < free_from || panel->y.names)

@@ -72,12 +72,14 @@ static void add_rect(const struct drawing *d, double x0, double y0, double x1, d
 
 /* --- texts --- */
 
-/* "GPU 0, 64: 12.1 [11.8, 12.4]" */
+/* "GPU 0, Batch size 64: 12.1 [11.8, 12.4] GB/s" */
 static const char *describe(const struct drawing *d, size_t i) {
     const struct lab_chart_series *series = d->series;
     const struct lab_chart_axis *axis = &d->made->panel->x;
     if (series->count > NO_POINTS)
         return NULL;
+    struct plot_unit of_x = plot_unit_of(axis->title, d->scene->arena),
+                     of_y = plot_unit_of(d->made->panel->y.title, d->scene->arena);
     LAB_AUTO(str, text);
     if (series->title)
         lab_str_printf(&text, "%s, ", series->title);
@@ -85,10 +87,11 @@ static const char *describe(const struct drawing *d, size_t i) {
     if (axis->names && index >= 0 && index < axis->name_count)
         lab_str_add(&text, axis->names[index]);
     else
-        lab_str_printf(&text, "%.5g", series->x[i]);
+        lab_str_printf(&text, "%s%.5g%s", of_x.before, series->x[i], of_x.after);
     lab_str_printf(&text, ": %.4g", value_of(series->y, i));
     if (isfinite(value_of(series->low, i)) && isfinite(value_of(series->high, i)))
         lab_str_printf(&text, " [%.4g, %.4g]", series->low[i], series->high[i]);
+    lab_str_add(&text, of_y.after);
     return lab_arena_strdup(d->scene->arena, text.text);
 }
 
@@ -168,6 +171,16 @@ static double *project(const struct drawing *d, const double *values) {
     return xy;
 }
 
+/* Whether what was measured stands on that line of the same name. */
+static bool joins_points(const struct drawing *d) {
+    const struct lab_chart_panel *panel = d->made->panel;
+    for (int s = 0; s < panel->series_count; s++)
+        if (panel->series[s].mark == LAB_CHART_POINTS &&
+            lab_str_equal(panel->series[s].title, d->series->title))
+            return true;
+    return false;
+}
+
 static void add_line(const struct drawing *d) {
     struct path path = thin(d, project(d, d->series->y), d->series->count);
     bool dashes = d->series->mark == LAB_CHART_DASHES;
@@ -177,7 +190,7 @@ static void add_line(const struct drawing *d) {
     line->width = d->series->count > 500 ? 1 : 1.8;
     line->dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES;
     line->beneath = d->made->beneath[d->number];
-    line->series = 1;
+    line->series = !dashes || !joins_points(d);
 }
 
 /* From low to high, a polygon for each stretch without a gap. */
@@ -426,9 +439,10 @@ static const char *describe_row(const struct drawing *d) {
             most = fmax(most, d->series->y[i]);
             count++;
         }
-    return lab_arena_printf(d->scene->arena, "%s: mean %.3g, peak %.3g",
+    struct plot_unit unit = plot_unit_of(d->made->panel->y.title, d->scene->arena);
+    return lab_arena_printf(d->scene->arena, "%s: mean %.3g%s, peak %.3g%s",
                             d->series->title ? d->series->title : "", count ? sum / count : NAN,
-                            most);
+                            unit.after, most, unit.after);
 }
 
 /* A reading holds until the next. The most of each bucket of pixels, in halves of them: neighbours

@@ -154,21 +154,27 @@ static void add_sign(const struct writing *w, const struct plot_mark *mark) {
     end(w, round ? "circle" : "path", mark->text);
 }
 
-static void add_range(const struct writing *w, char name, const struct plot_axis *axis, bool named,
-                      double from, double until) {
-    lab_str_printf(w->out, " data-%c=\"%.6g %.6g %.1f %.1f %d\"", name, axis->low, axis->high, from,
+static void add_range(const struct writing *w, char name, const struct plot_axis *axis,
+                      const struct lab_chart_axis *of, double from, double until) {
+    LAB_AUTO(arena, arena);
+    struct plot_unit unit = plot_unit_of(of->title, &arena);
+    lab_str_printf(w->out, " data-%c=\"%.6g %.6g %.1f %.1f %d|", name, axis->low, axis->high, from,
                    until,
-                   named       ? 2
+                   of->names   ? 2
                    : axis->log ? 1
                                : 0);
+    add_escaped(w->out, name == 'x' ? unit.before : ""); /* of y the series says it */
+    lab_str_add(w->out, "|");
+    add_escaped(w->out, unit.after);
+    lab_str_add(w->out, "\"");
 }
 
 static void add_group(const struct writing *w, const struct plot_mark *mark) {
     const struct plot_panel *made = mark->panel;
     if (mark->group == PLOT_PANEL) {
         lab_str_add(w->out, "<g class=\"p\"");
-        add_range(w, 'x', &made->x, made->panel->x.names, made->left, made->right);
-        add_range(w, 'y', &made->y, made->panel->y.names, made->bottom, made->top);
+        add_range(w, 'x', &made->x, &made->panel->x, made->left, made->right);
+        add_range(w, 'y', &made->y, &made->panel->y, made->bottom, made->top);
     } else if (mark->group == PLOT_KEY) {
         lab_str_printf(w->out, "<g class=\"k\" data-s=\"%d\"", mark->series);
     } else {

@@ -48,3 +48,14 @@ const char *plot_text_cut(const char *text, double size, double pixels, struct l
     }
     return lab_arena_strdup(arena, cut.text);
 }
+
+struct plot_unit plot_unit_of(const char *title, struct lab_arena *arena) {
+    const char *open = title ? strrchr(title, '[') : NULL;
+    size_t length = open ? strcspn(open + 1, "]") : 0;
+    if (!title || !*title)
+        return (struct plot_unit){"", ""};
+    if (!open)
+        return (struct plot_unit){lab_arena_printf(arena, "%s ", title), ""};
+    return (struct plot_unit){
+        "", lab_arena_printf(arena, "%s%.*s", open[1] == '%' ? "" : " ", (int)length, open + 1)};
+}

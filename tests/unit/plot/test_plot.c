@@ -604,6 +604,37 @@ LAB_TEST(svg_is_never_broken) {
     assert_contains(g->text.text, "no data");
 }
 
+/* Under a pointer are values with units; an interpolated line has none, its points have; a key of
+ * shades hides them. */
+LAB_TEST(svg_has_units_and_whatever_a_key_hides) {
+    struct given *g = *state;
+    static double x[] = {1, 2}, y[] = {3, 4}, low[] = {2.5, 3.5}, high[] = {3.5, 4.5};
+    struct lab_chart_series series[] = {{"compute", LAB_CHART_POINTS, x, y, low, high, .count = 2},
+                                        {"compute", LAB_CHART_DASHES, x, y, .count = 2},
+                                        {"limit", LAB_CHART_DASHES, x, y, .count = 2}};
+    struct lab_chart_shade shade = {1, 1.5, "crossover", 0};
+    struct lab_chart_panel panel = {.x = given_axis("Work [GFLOP]"),
+                                    .y = given_axis("Change [%]"),
+                                    .series = series,
+                                    .series_count = 3,
+                                    .shades = &shade,
+                                    .shade_count = 1};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, "<title>compute, 1 GFLOP: 3 [2.5, 3.5]%</title>");
+    assert_contains(g->text.text, " 0|| GFLOP\" data-y=");
+    assert_contains(g->text.text, " 0||%\">");
+    assert_contains(g->text.text, "<g class=\"s s2\" data-t=\"crossover\">\n<rect");
+    const char *line = strstr(g->text.text, "class=\"l\"");
+    assert_non_null(line);
+    assert_null(strstr(line + 1, "class=\"l\""));
+    panel.x = given_axis("Batch size");
+    lab_str_clear(&g->text);
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, "<title>compute, Batch size 2: 4 ");
+    assert_contains(g->text.text, " 0|Batch size |\" data-y=");
+}
+
 LAB_TEST(data_hold) {
     struct given *g = *state;
     struct lab_chart heat = given_heat(&g->arena), bars = given_bars(&g->arena);
