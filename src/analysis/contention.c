@@ -276,6 +276,8 @@ static void add_recoveries(struct lab_analysis_result *result, const struct cont
     lab_rows_add_claims(result, &rows, made->arena);
 }
 
+#define SINGLE_COLOUR 6 /* of single devices, on the bars of all: black */
+
 /* Bars of each phase, which has one colour in all charts of a report: that of its number. */
 static void add_bars(struct lab_chart_panel *panel, const struct contention *made,
                      const struct lab_rows *rows, const char *x) {
@@ -285,6 +287,28 @@ static void add_bars(struct lab_chart_panel *panel, const struct contention *mad
         int phase = LAB_FIND(made->list, made->count, name, bars[s].title);
         if (phase >= 0)
             bars[s].colour = made->list[phase].number;
+    }
+}
+
+/* On the bars of resources, which are means: what falls on some devices alone is none of theirs. */
+static void add_single_devices(struct lab_chart_panel *panel, const struct contention *made) {
+    int bars = panel->series_count;
+    for (int p = 0; p < made->count; p++) {
+        struct lab_series points = {.arena = made->arena};
+        int on = LAB_FIND(panel->series, bars, title, made->list[p].name);
+        for (int r = 0; r < CONTENTION_RESOURCES && on >= 0; r++) {
+            const struct contention_resource *it = &made->list[p].resources[r];
+            int at = lab_list_find_text(panel->x.names, panel->x.name_count, it->title);
+            for (int d = 0; at >= 0 && it->device_count > 1 && d < it->device_count; d++)
+                lab_series_add_point(&points, at, 100 * expm1(it->logs[d]));
+        }
+        if (points.count == 0)
+            continue;
+        struct lab_chart_series series = lab_series_chart(
+            &points, lab_arena_printf(made->arena, "single %ss", made->phases.device),
+            LAB_CHART_POINTS, SINGLE_COLOUR);
+        series.on = 1 + on;
+        lab_panel_add_series(panel, series, made->arena);
     }
 }
 
@@ -344,12 +368,13 @@ static void add_chart(struct lab_analysis_result *result, const struct contentio
     add_bars(panel, made, &LAB_ROWS(row_fields, kernels, kernel_count), "kernel");
     if (resource_count == 0)
         return;
-    chart->caption = lab_arena_printf(arena, "%s%sCapacity: mean of all %ss.",
+    chart->caption = lab_arena_printf(arena, "%s%sCapacity: bars are the mean of all %ss.",
                                       chart->caption ? chart->caption : "",
                                       chart->caption ? " " : "", made->phases.device);
     panel = lab_chart_add_panel(chart, NULL, lab_axis("Resource"),
                                 lab_axis("Change of the device's capacity [%]"), arena);
     add_bars(panel, made, &LAB_ROWS(resource_fields, resources, resource_count), "measured");
+    add_single_devices(panel, made);
 }
 
 /* What the plan left out, which every run of it repeats. */

@@ -125,14 +125,19 @@ static const struct lab_field model_fields[] = {
     LAB_FIELD(struct lab_peer_model, claim, "change", "Compared with peers", LAB_UNIT_CHANGE),
 };
 
+static bool has_classes(const struct lab_peers *peers) {
+    for (int d = 0; d < peers->device_count; d++)
+        if (peers->devices[d].classes[0].verdict != LAB_CLAIM_NOT_TESTED)
+            return true;
+    return false;
+}
+
 /* Those of a table: without columns of classes of models where none was compared by them. */
 static struct lab_rows device_rows(const struct lab_peers *peers, struct lab_arena *arena) {
     struct lab_rows rows = LAB_ROWS(device_fields, peers->devices, peers->device_count);
     struct lab_field *fields = NULL;
     int count = 0;
-    bool any = false;
-    for (int d = 0; d < peers->device_count; d++)
-        any |= peers->devices[d].classes[0].verdict != LAB_CLAIM_NOT_TESTED;
+    bool any = has_classes(peers);
     for (int f = 0; f < LAB_COUNT_OF(device_fields) && !any; f++)
         if (!strstr(device_fields[f].column.key, "_bound"))
             LAB_ADD(fields, count, arena) = device_fields[f];
@@ -170,7 +175,19 @@ static void add_chart(struct lab_analysis_result *result, const struct lab_peers
     struct lab_chart_panel *panel =
         lab_chart_add_panel(chart, NULL, lab_axis(""), lab_axis("Change of throughput [%]"), arena);
     struct lab_rows rows = LAB_ROWS(device_fields, peers->devices, peers->device_count);
-    lab_rows_add_series(panel, &rows, "device", "change", NULL, LAB_CHART_POINTS, arena);
+    static const char *const keys[] = {"transfer_bound", "compute_bound"};
+    static const char *const titles[] = {"transfer-bound models", "compute-bound models"};
+    struct lab_chart_series *series =
+        lab_rows_add_series(panel, &rows, "device", "change", NULL, LAB_CHART_POINTS, arena);
+    if (!series || !has_classes(peers))
+        return;
+    series->title = "all models";
+    for (int c = 0; c < LAB_PEER_CLASSES; c++) {
+        series =
+            lab_rows_add_series(panel, &rows, "device", keys[c], NULL, LAB_CHART_POINTS, arena);
+        if (series)
+            series->title = titles[c];
+    }
 }
 
 /* Whom the others are not compared with. */

@@ -38,6 +38,7 @@ struct lab_chart_series {
     size_t count;
     int colour;  /* of the palette, from 0; -1 = the next one that isn't taken */
     bool valued; /* of bars: values are printed at their ends where there is room */
+    int on;      /* of points: 1 + the number of the bars that they stand on; 0 = beside others */
 };
 
 struct lab_chart_shade { /* a stretch of the x axis behind the data: a phase of a run */

@@ -1,8 +1,8 @@
 /*
  * plot_internal.h: a chart on its way to a picture: shortened (plot_names.c), laid out for a width
  * (plot_layout.c, plot_overlap.c), made into a scene of rectangles, lines, areas, signs and texts
- * (plot_scene.c, plot_series.c), which SVG (plot_svg.c) and gnuplot (plot_script.c) paint alike.
- * Lengths are pixels of the page; y grows downwards.
+ * (plot_scene.c, plot_series.c, plot_heat.c), which SVG (plot_svg.c) and gnuplot (plot_script.c)
+ * paint alike. Lengths are pixels of the page; y grows downwards.
  */
 #pragma once
 
@@ -195,6 +195,8 @@ struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *c
 
 void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
                      const struct plot_panel *made);
+/* Of maps (plot_heat.c). */
+void plot_add_scale(struct plot_scene *scene, const struct plot_layout *layout);
 void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
                    const struct plot_panel *made);
 bool plot_has_values(const struct lab_chart_panel *panel);

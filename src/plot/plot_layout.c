@@ -174,7 +174,7 @@ static bool share_places(const struct lab_chart_panel *panel) {
     for (int a = 0; a < panel->series_count; a++)
         for (int b = 0; b < a; b++) {
             const struct lab_chart_series *x = &panel->series[a], *y = &panel->series[b];
-            if (x->mark != LAB_CHART_POINTS || y->mark != LAB_CHART_POINTS)
+            if (x->mark != LAB_CHART_POINTS || y->mark != LAB_CHART_POINTS || x->on || y->on)
                 continue;
             for (size_t i = 0; i < x->count; i++)
                 for (size_t k = 0; k < y->count; k++)
@@ -190,7 +190,7 @@ static void describe(struct plot_layout *layout, struct plot_panel *made) {
         const struct lab_chart_series *series = &panel->series[s];
         made->bars += series->mark == LAB_CHART_BARS;
         made->boxes += series->mark == LAB_CHART_BOXES;
-        made->dodged += series->mark == LAB_CHART_POINTS && panel->x.names;
+        made->dodged += series->mark == LAB_CHART_POINTS && panel->x.names && !series->on;
         for (size_t i = 0; series->mark == LAB_CHART_ROW && i < series->count; i++)
             made->row_high =
                 isfinite(series->y[i]) ? fmax(made->row_high, series->y[i]) : made->row_high;

@@ -125,44 +125,6 @@ static void add_keys(struct plot_scene *scene, const struct plot_layout *layout)
     }
 }
 
-/* The colours of a map, from its least over 0 to its most. */
-static void add_scale(struct plot_scene *scene, const struct plot_layout *layout) {
-    enum { STEPS = 21, STEP = 5 };
-    double size = layout->format->small, x = layout->heat_x, y = layout->heat_y;
-    double most = layout->heat_most;
-    const char *ends[] = {lab_arena_printf(scene->arena, "−%.1f", most > 0 ? most : 1),
-                          lab_arena_printf(scene->arena, "+%.1f", most > 0 ? most : 1)};
-    plot_add_text(scene, ends[0], x, y, size, PLOT_START, LAB_COLOUR_AXIS);
-    x += plot_text_width(ends[0], size) + 5;
-    for (int i = 0; i < STEPS; i++) {
-        double share = 2.0 * i / (STEPS - 1) - 1;
-        enum lab_colour colour = share < 0 ? LAB_COLOUR_LESS : LAB_COLOUR_MORE;
-        plot_add_rect(scene, x + STEP * i, y - 5, STEP, 10, colour)->opacity =
-            fmax(fabs(share), 0.01);
-    }
-    x += STEP * STEPS;
-    plot_add_text(scene, ends[1], x + 5, y, size, PLOT_START, LAB_COLOUR_AXIS);
-    x += 5 + plot_text_width(ends[1], size) + 6;
-    const char *title = layout->chart->panels[0].heat->title;
-    if (title)
-        plot_add_text(scene,
-                      plot_text_cut(title, size, layout->width - PLOT_EDGE - x, scene->arena), x, y,
-                      size, PLOT_START, LAB_COLOUR_INK);
-}
-
-/* What the signs in cells mean, of those that there are. */
-static void add_scale_notes(struct plot_scene *scene, const struct plot_layout *layout) {
-    double size = layout->format->small, x = layout->heat_x, y = layout->heat_y + 1.35 * size + 4;
-    static const char open[] = "?: inconclusive", bound[] = "≤: no difference larger than that";
-    if (layout->heat_open) {
-        plot_add_rect(scene, x, y - 5, 14, 10, LAB_COLOUR_GRID);
-        plot_add_text(scene, open, x + 19, y, size, PLOT_START, LAB_COLOUR_INK);
-        x += 19 + plot_text_width(open, size) + 14;
-    }
-    if (layout->heat_bounds)
-        plot_add_text(scene, bound, x, y, size, PLOT_START, LAB_COLOUR_INK);
-}
-
 /* --- around an area --- */
 
 static double across(const struct plot_panel *made, double at) {
@@ -293,10 +255,8 @@ void plot_scene_make(const struct lab_chart *chart, const struct plot_format *fo
     *ret = (struct plot_scene){.width = layout.width, .height = layout.height, .arena = arena};
     add_headline(ret, &layout);
     add_keys(ret, &layout);
-    if (chart->panel_count > 0 && chart->panels[0].heat) {
-        add_scale(ret, &layout);
-        add_scale_notes(ret, &layout);
-    }
+    if (chart->panel_count > 0 && chart->panels[0].heat)
+        plot_add_scale(ret, &layout);
     for (int p = 0; p < chart->panel_count; p++) {
         const struct plot_panel *made = &layout.panels[p];
         bool last = p % layout.columns == layout.columns - 1 || p == chart->panel_count - 1;

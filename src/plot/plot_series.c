@@ -255,8 +255,10 @@ static bool needs_whisker(const struct drawing *d, size_t i) {
 static void add_points(const struct drawing *d, double moved, bool band) {
     const struct lab_chart_series *series = d->series;
     struct path path = whiskers_of(d);
+    double size = series->count > 60 ? 2 : SIGN;
     for (size_t i = 0; plot_has_whiskers(series) && i < series->count; i++)
-        if (!band || needs_whisker(d, i))
+        if ((!band || needs_whisker(d, i)) &&
+            fabs(at_y(d, series->high[i]) - at_y(d, series->low[i])) >= 2 * size)
             add_whisker(d, &path, at_x(d, series->x[i] + moved), series->low[i], series->high[i]);
     draw_whiskers(d, &path, d->colour);
     for (size_t i = 0; i < series->count; i++) {
@@ -264,8 +266,7 @@ static void add_points(const struct drawing *d, double moved, bool band) {
         if (!(x >= d->made->left - 1 && x <= d->made->right + 1) ||
             !isfinite(value_of(series->y, i)))
             continue;
-        plot_add_sign(d->scene, x, y, series->count > 60 ? 2 : SIGN, d->look)->text =
-            describe(d, i);
+        plot_add_sign(d->scene, x, y, size, d->look)->text = describe(d, i);
     }
 }
 
@@ -502,6 +503,14 @@ static void add_row(const struct drawing *d) {
 
 /* --- all --- */
 
+/* Among bars, of the series with that number in its panel. */
+static int bar_number(const struct plot_panel *made, int series) {
+    int number = 0;
+    for (int s = 0; s < series; s++)
+        number += made->panel->series[s].mark == LAB_CHART_BARS;
+    return number;
+}
+
 static void add_one(const struct drawing *d, int *bar, int *box, int *dodged) {
     const struct plot_panel *made = d->made;
     double bars = share_of(made, BAR_SHARE, made->bars),
@@ -517,10 +526,12 @@ static void add_one(const struct drawing *d, int *bar, int *box, int *dodged) {
         add_stack(d, share_of(made, BAR_SHARE, 1));
         break;
     case LAB_CHART_POINTS:
-        add_points(
-            d,
-            made->dodged ? moved_by((*dodged)++, made->dodged, fmin(0.14, 0.7 / made->dodged)) : 0,
-            false);
+        add_points(d,
+                   d->series->on ? moved_by(bar_number(made, d->series->on - 1), made->bars, bars)
+                   : made->dodged
+                       ? moved_by((*dodged)++, made->dodged, fmin(0.14, 0.7 / made->dodged))
+                       : 0,
+                   false);
         break;
     case LAB_CHART_LINE_POINTS:
         add_curve(d);
@@ -554,45 +565,5 @@ void plot_add_series(struct plot_scene *scene, const struct plot_layout *layout,
                                                                     title, d.series->title)});
         add_one(&d, &bar, &box, &dodged);
         plot_scene_add(scene, (struct plot_mark){.kind = PLOT_END});
-    }
-}
-
-/* "GPU 1, NUMA node 2, vit0x0x0: −12.1% [−13.0, −11.2], 5 runs" */
-static const char *describe_cell(const struct lab_chart_panel *panel, int cell,
-                                 struct lab_arena *arena) {
-    const struct lab_chart_heat *heat = panel->heat;
-    const char *column = panel->x.names[cell % panel->x.name_count],
-               *text = heat->tips    ? heat->tips[cell]
-                       : heat->texts ? heat->texts[cell]
-                                     : "";
-    bool number = column[strspn(column, "0123456789")] == '\0';
-    return lab_arena_printf(arena, "%s, %s%s%s%s%s: %s", panel->y.names[cell / panel->x.name_count],
-                            number && panel->x.title ? panel->x.title : "",
-                            number && panel->x.title ? " " : "", column, panel->title ? ", " : "",
-                            panel->title ? panel->title : "", text);
-}
-
-void plot_add_heat(struct plot_scene *scene, const struct plot_layout *layout,
-                   const struct plot_panel *made) {
-    const struct lab_chart_panel *panel = made->panel;
-    const struct lab_chart_heat *heat = panel->heat;
-    double width = (made->right - made->left) / fmax(panel->x.name_count, 1),
-           height = (made->bottom - made->top) / fmax(panel->y.name_count, 1);
-    for (int i = 0; i < panel->x.name_count * panel->y.name_count; i++) {
-        double x = made->left + i % panel->x.name_count * width,
-               y = made->top + i / panel->x.name_count * height, value = heat->values[i];
-        bool open = heat->open && heat->open[i];
-        double share = layout->heat_most > 0 ? fabs(value) / layout->heat_most : 0;
-        if (isfinite(value)) {
-            struct plot_mark *cell = plot_add_rect(scene, x + 1, y + 1, width - 2, height - 2,
-                                                   open        ? LAB_COLOUR_GRID
-                                                   : value < 0 ? LAB_COLOUR_LESS
-                                                               : LAB_COLOUR_MORE);
-            cell->opacity = open ? 0 : fmax(share, 0.02);
-            cell->text = describe_cell(panel, i, scene->arena);
-        }
-        if (layout->heat_size > 0 && heat->texts)
-            plot_add_text(scene, heat->texts[i], x + width / 2, y + height / 2, layout->heat_size,
-                          PLOT_MIDDLE, LAB_COLOUR_INK);
     }
 }

@@ -156,7 +156,11 @@ LAB_TEST(the_first_chart_has_every_device) {
     const struct lab_chart_panel *panel = &result.charts[0].panels[0];
     assert_string_equal(result.charts[0].name, "contention_devices");
     assert_says(result.charts[0].title, "alone (baseline) and at once (concurrent)");
-    assert_says(result.charts[1].caption, " Capacity: mean of all GPUs.");
+    assert_says(result.charts[1].caption, " Capacity: bars are the mean of all GPUs.");
+    const struct lab_chart_panel *capacity = &result.charts[1].panels[1];
+    const struct lab_chart_series *single = &capacity->series[capacity->series_count - 1];
+    assert_string_equal(single->title, "single GPUs");
+    assert_true(single->on == 1 && single->count % 3 == 0);
     assert_int_equal(panel->x.name_count, 3);
     assert_int_equal(panel->series_count, 2);
     for (int s = 0; s < 2; s++) {

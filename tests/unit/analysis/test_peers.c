@@ -81,6 +81,13 @@ LAB_TEST(a_slow_device_is_told_by_class) {
         const struct lab_doc_cell *other = /* the class that isn't slow */
             cell(&result, 0, "devices", 2, slow_class ? "transfer_bound" : "compute_bound");
         assert_true(slow_class == 2 ? other->high < -0.05 : other->low > -0.005);
+        const struct lab_chart_panel *drawn = &result.charts[0].panels[0];
+        static const char *const titles[] = {"all models", "transfer-bound models",
+                                             "compute-bound models"};
+        const struct lab_chart_series *main = &drawn->series[(slow_class + 1) % 3];
+        assert_int_equal(drawn->series_count, 3); /* the sentence's point is among them */
+        assert_string_equal(main->title, titles[(slow_class + 1) % 3]);
+        assert_true(fabs(main->y[2] + 6) < 0.5);
         struct lab_analysis_result recommended = when_asked(&given, "recommend", NULL);
         assert_says(recommended.answer, told[slow_class]);
         given_end(&given);

@@ -390,6 +390,29 @@ LAB_TEST(inconclusive_cells_are_grey_and_scale_no_colour) {
     assert_contains(g->text.text, "-40,-40,-40");
 }
 
+/* Points of single devices stand on the bar of their phase, not between bars. */
+LAB_TEST(points_stand_on_their_bars) {
+    struct given *g = *state;
+    static const char *const names[] = {"a", "b"};
+    static double x[] = {0, 1}, y[] = {3, 4};
+    struct lab_chart_series series[] = {{"one", LAB_CHART_BARS, x, y, .count = 2},
+                                        {"two", LAB_CHART_BARS, x, y, .count = 2},
+                                        {"single", LAB_CHART_POINTS, x, y, .count = 2, .on = 2}};
+    struct lab_chart_panel panel = {
+        .x = given_names("", names, 2), .y = given_axis("y"), .series = series, .series_count = 3};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    double middle = NAN, at = NAN;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        if (mark->text && strcmp(mark->text, "two, b: 4") == 0)
+            middle = mark->x + mark->width / 2;
+        if (mark->text && strcmp(mark->text, "single, b: 4") == 0)
+            at = mark->x;
+    }
+    assert_true(fabs(middle - at) < 1);
+}
+
 /* --- gaps and long series --- */
 
 static struct plot_scene scene_of_series(struct given *g, enum lab_chart_mark mark, double *x,
