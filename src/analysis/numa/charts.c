@@ -4,15 +4,18 @@
 #include "analysis/numa/numa.h"
 
 #include "base/list.h"
+#include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
-#define LINES_MAX  6   /* more in one chart are illegible: then they are pooled */
-#define PANELS_MAX 12  /* models; more of them are rows */
-#define ROWS_MAX   120 /* those with the largest changes */
+#define LINES_MAX     6   /* more in one chart are illegible: then they are pooled */
+#define PANELS_MAX    12  /* models; more of them are rows */
+#define ROWS_MAX      120 /* those with the largest changes */
+#define HALF_ROWS_MAX 40
 
 struct remote { /* a model on a device, from a NUMA node */
-    const char *device, *node, *model, *feed;
+    const char *device, *node, *model, *feed, *work;
     double gflop;
     struct lab_claim change;
 };
@@ -22,14 +25,9 @@ static const struct lab_field remote_fields[] = {
     LAB_FIELD(struct remote, node, "node", "NUMA node", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, model, "model", "Model", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, feed, "feed", "Device, NUMA node", LAB_UNIT_TEXT),
+    LAB_FIELD(struct remote, work, "work", "GFLOP", LAB_UNIT_TEXT),
     LAB_FIELD(struct remote, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
     LAB_FIELD(struct remote, change, "change", "Throughput", LAB_UNIT_CHANGE),
-};
-
-static const struct lab_field pooled_fields[] = {
-    LAB_FIELD(struct lab_numa_pooled, title, "distance", "Distance", LAB_UNIT_TEXT),
-    LAB_FIELD(struct lab_numa_pooled, gflop, "gflop", "GFLOP", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct lab_numa_pooled, claim, "change", "Throughput", LAB_UNIT_CHANGE),
 };
 
 /* --- maps --- */
@@ -40,8 +38,8 @@ struct cells {
 };
 
 /* Those of a model on a device, nodes by their distance. */
-static void add_cells(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
-                      int model, struct cells *cells, struct lab_arena *arena) {
+static void add_cells(const struct lab_numa_device *device, int model, const char *title,
+                      struct cells *cells, struct lab_arena *arena) {
     struct lab_numa_node *nodes =
         lab_arena_copy(arena, device->nodes, (size_t)device->node_count, sizeof *nodes);
     LAB_SORT(nodes, device->node_count, LAB_BY(nodes, distance), LAB_BY(nodes, number));
@@ -51,7 +49,7 @@ static void add_cells(const struct lab_numa_grid *grid, const struct lab_numa_de
             n++;
         struct remote row = {.device = device->title,
                              .node = lab_arena_printf(arena, "%d", nodes[i].number),
-                             .model = grid->models[model].name,
+                             .model = title,
                              .change = lab_numa_cell_at(device, model, n)->claim};
         if (n == device->reference) { /* nothing to compare with itself */
             row.change = lab_claim_none;
@@ -113,7 +111,7 @@ static void add_model_panels(struct lab_chart *chart, const struct lab_numa_grid
     for (int m = 0; m < grid->model_count; m++) {
         struct cells cells = {0};
         for (int d = 0; d < grid->device_count; d++)
-            add_cells(grid, devices[d], m, &cells, arena);
+            add_cells(devices[d], m, grid->models[m].name, &cells, arena);
         add_map(chart, grid->models[m].name, &cells, "device", arena);
     }
 }
@@ -126,8 +124,55 @@ static void add_device_panels(struct lab_chart *chart, const struct lab_numa_gri
         struct cells cells = {0};
         for (int m = 0; m < grid->model_count; m++)
             if (is_shown(grid, m))
-                add_cells(grid, devices[d], m, &cells, arena);
+                add_cells(devices[d], m, grid->models[m].name, &cells, arena);
         add_map(chart, devices[d]->title, &cells, "model", arena);
+    }
+}
+
+static const char *setting_words(const struct lab_numa_grid *grid, int model) {
+    const char *setting = grid->models[model].setting;
+    for (int m = 0; m < grid->model_count && !*setting; m++)
+        if (lab_str_equal(grid->models[m].setting, "compiled"))
+            return "uncompiled";
+    return setting;
+}
+
+struct parted { /* models by one half of their names: panels; rows are the other half */
+    bool by_setting;
+    const char **panels;
+    int panel_count, row_count;
+};
+
+static const char *half_of(const struct lab_numa_grid *grid, int model, bool setting) {
+    return setting ? setting_words(grid, model) : grid->models[model].whole;
+}
+
+static struct parted part_models(const struct lab_numa_grid *grid, struct lab_arena *arena) {
+    const char **halves[2] = {NULL, NULL};
+    int counts[2] = {0, 0};
+    for (int m = 0; m < grid->model_count; m++)
+        for (int h = 0; h < 2; h++)
+            if (lab_list_find_text(halves[h], counts[h], half_of(grid, m, h)) < 0)
+                LAB_ADD(halves[h], counts[h], arena) = half_of(grid, m, h);
+    int panels = counts[1] <= counts[0]; /* the half that varies less */
+    return (struct parted){panels, halves[panels], counts[panels], counts[!panels]};
+}
+
+/* Models in many settings: a panel for each, whose rows are the other half of their names. */
+static void add_half_panels(struct lab_chart *chart, const struct lab_numa_grid *grid,
+                            const struct parted *parted, struct lab_arena *arena) {
+    const struct lab_numa_device **devices = sort_devices(grid, arena);
+    for (int i = 0; i < grid->device_count * parted->panel_count; i++) {
+        const struct lab_numa_device *device = devices[i / parted->panel_count];
+        const char *panel = parted->panels[i % parted->panel_count];
+        struct cells cells = {0};
+        for (int m = 0; m < grid->model_count; m++)
+            if (lab_str_equal(half_of(grid, m, parted->by_setting), panel))
+                add_cells(device, m, half_of(grid, m, !parted->by_setting), &cells, arena);
+        if (!parted->by_setting) /* panels have the same order: models are ordered by their work */
+            LAB_SORT(cells.items, cells.count, LAB_BY(cells.items, model));
+        add_map(chart, lab_arena_printf(arena, "%s, %s", device->title, panel), &cells, "model",
+                arena);
     }
 }
 
@@ -144,11 +189,19 @@ static void add_maps(struct lab_analysis_result *result, const struct lab_numa_g
                                         ? " ref: reference; the local NUMA node was not tested."
                                         : ""),
         .simulated = grid->study->simulated};
-    if (grid->model_count > PANELS_MAX)
+    struct parted parted = part_models(grid, arena);
+    bool halves = grid->model_count > PANELS_MAX && parted.panel_count > 1 &&
+                  parted.row_count > 1 && parted.row_count <= HALF_ROWS_MAX &&
+                  parted.panel_count * grid->device_count <= PANELS_MAX;
+    if (halves && !parted.by_setting)
+        chart.caption = NULL;
+    if (halves)
+        add_half_panels(&chart, grid, &parted, arena);
+    else if (grid->model_count > PANELS_MAX)
         add_device_panels(&chart, grid, arena);
     else
         add_model_panels(&chart, grid, arena);
-    if (grid->model_count > ROWS_MAX)
+    if (!halves && grid->model_count > ROWS_MAX)
         chart.title =
             lab_arena_printf(arena, "%s, %d of %s", chart.title, ROWS_MAX,
                              lab_study_count_words(grid->study, grid->model_count, arena));
@@ -157,9 +210,33 @@ static void add_maps(struct lab_analysis_result *result, const struct lab_numa_g
 
 /* --- by work --- */
 
-/* Model by model; `ret_feeds`: how many there are of a model. */
-static struct lab_rows collect(const struct lab_numa_grid *grid, struct lab_arena *arena,
-                               int *ret_feeds) {
+enum detail { OF_FEED, OF_FIRST_SETTING, OF_SETTINGS, DETAILS }; /* what has a series of its own */
+
+/* "GPU 0, NUMA node 2, batch 4" */
+static const char *series_title(const struct lab_numa_grid *grid, const char *feed, int model,
+                                enum detail detail, struct lab_arena *arena) {
+    const char *setting = setting_words(grid, model);
+    size_t length = strlen(setting);
+    if (detail == OF_FIRST_SETTING && strstr(setting, ", "))
+        length = (size_t)(strstr(setting, ", ") - setting);
+    if (detail == OF_FEED || length == 0)
+        return feed;
+    return lab_arena_printf(arena, "%s, %.*s", feed, (int)length, setting);
+}
+
+static struct remote make_mark(const struct lab_numa_grid *grid, const char *feed, int model,
+                               enum detail detail, const struct lab_claim *change,
+                               struct lab_arena *arena) {
+    double gflop = grid->models[model].complexity / 1e9;
+    return (struct remote){.feed = series_title(grid, feed, model, detail, arena),
+                           .work = isnan(gflop) ? NULL : lab_arena_printf(arena, "%.3g", gflop),
+                           .gflop = gflop,
+                           .change = *change};
+}
+
+/* Model by model, of each device and node; `ret_feeds`: how many there are of a model. */
+static struct lab_rows collect(const struct lab_numa_grid *grid, enum detail detail,
+                               struct lab_arena *arena, int *ret_feeds) {
     struct remote *rows = NULL;
     int count = 0;
     *ret_feeds = 0;
@@ -170,44 +247,76 @@ static struct lab_rows collect(const struct lab_numa_grid *grid, struct lab_aren
                 if (n == device->reference || isnan(device->nodes[n].claim.effect))
                     continue;
                 *ret_feeds += m == 0;
-                LAB_ADD(rows, count, arena) = (struct remote){
-                    .feed = lab_arena_printf(arena, "%s, NUMA node %d", device->title,
-                                             device->nodes[n].number),
-                    .gflop = grid->models[m].complexity / 1e9,
-                    .change = lab_numa_cell_at(device, m, n)->claim};
+                const char *feed = lab_arena_printf(arena, "%s, NUMA node %d", device->title,
+                                                    device->nodes[n].number);
+                LAB_ADD(rows, count, arena) =
+                    make_mark(grid, feed, m, detail, &lab_numa_cell_at(device, m, n)->claim, arena);
             }
     return LAB_ROWS(remote_fields, rows, count);
 }
 
-/* Whether models of the same work differ in something else, as in batch: no line joins those. */
-static bool has_equal_works(const struct lab_numa_grid *grid) {
-    for (int m = 0; m < grid->model_count; m++)
-        for (int k = 0; k < m; k++)
-            if (grid->models[m].complexity == grid->models[k].complexity)
+/* Over all devices, by distance. */
+static struct lab_rows collect_pooled(const struct lab_numa_grid *grid, enum detail detail,
+                                      struct lab_arena *arena) {
+    struct remote *rows = NULL;
+    int count = 0;
+    for (int i = 0; i < grid->pooled_count; i++) {
+        const struct lab_numa_pooled *pooled = &grid->pooled[i];
+        int model = LAB_FIND(grid->models, grid->model_count, name, pooled->model);
+        if (model >= 0)
+            LAB_ADD(rows, count, arena) =
+                make_mark(grid, pooled->title, model, detail, &pooled->claim, arena);
+    }
+    return LAB_ROWS(remote_fields, rows, count);
+}
+
+static int count_series(const struct lab_rows *rows, struct lab_arena *arena) {
+    const struct remote *items = rows->items;
+    const char **titles = NULL;
+    int count = 0;
+    for (int i = 0; i < rows->count; i++)
+        if (lab_list_find_text(titles, count, items[i].feed) < 0)
+            LAB_ADD(titles, count, arena) = items[i].feed;
+    return count;
+}
+
+/* Whether a series has several models of the same work: no line joins those. */
+static bool has_equal_works(const struct lab_rows *rows) {
+    const struct remote *items = rows->items;
+    for (int i = 0; i < rows->count; i++)
+        for (int k = 0; k < i; k++)
+            if (items[i].gflop == items[k].gflop && lab_str_equal(items[i].feed, items[k].feed))
                 return true;
     return false;
 }
 
+/* Settings that change the penalty of one work, as the batch does, have series of their own where
+ * these aren't too many. Those of the same work that are left stand next to each other. */
 void lab_numa_add_charts(struct lab_analysis_result *result, const struct lab_numa_grid *grid,
                          const char *suffix, struct lab_arena *arena) {
     int feeds;
-    struct lab_rows remote = collect(grid, arena, &feeds),
-                    pooled = LAB_ROWS(pooled_fields, grid->pooled, grid->pooled_count);
+    struct lab_rows rows = collect(grid, OF_FEED, arena, &feeds);
+    bool single = feeds <= LINES_MAX;
     if (feeds == 0)
         return;
     add_maps(result, grid, suffix, arena);
+    for (enum detail detail = DETAILS; detail-- > OF_FEED;) {
+        rows = single ? collect(grid, detail, arena, &feeds) : collect_pooled(grid, detail, arena);
+        if (count_series(&rows, arena) <= LINES_MAX)
+            break;
+    }
     struct lab_chart lines = {.name = lab_arena_printf(arena, "numa_penalty%s", suffix),
                               .title = "Throughput on remote NUMA nodes, by model size",
                               .caption = "0: copies only.",
                               .intervals = "95% intervals over runs",
                               .simulated = grid->study->simulated};
+    static const char work[] = "Work of a sample [GFLOP]";
+    bool equal = has_equal_works(&rows);
     struct lab_chart_panel *panel =
-        lab_chart_add_panel(&lines, NULL, lab_axis_log("Work of a sample [GFLOP]"),
+        lab_chart_add_panel(&lines, NULL, equal ? lab_axis(work) : lab_axis_log(work),
                             lab_axis("Change of throughput [%]"), arena);
-    bool single = feeds <= LINES_MAX;
-    lab_rows_add_series(panel, single ? &remote : &pooled, "gflop", "change",
-                        single ? "feed" : "distance",
-                        has_equal_works(grid) ? LAB_CHART_POINTS : LAB_CHART_LINE_POINTS, arena);
+    lab_rows_add_series(panel, &rows, equal ? "work" : "gflop", "change", "feed",
+                        equal ? LAB_CHART_POINTS : LAB_CHART_LINE_POINTS, arena);
     if (panel->series_count > 0)
         lab_analysis_add_chart(result, lines, arena);
 }

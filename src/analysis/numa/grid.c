@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 /* --- who is there --- */
 
@@ -17,8 +18,14 @@ static void add_model(struct lab_numa_grid *grid, const struct lab_study_point *
     const char *name = lab_study_point_model(point, arena);
     if (LAB_FIND(grid->models, grid->model_count, name, name) >= 0)
         return;
+    const char *whole = point->runs[0]->model;
+    const char *rest = lab_str_starts(name, whole) ? name + strlen(whole) : "";
+    bool split = (*rest == '_' || lab_str_starts(rest, ", "));
     grid->models[grid->model_count++] =
-        (struct lab_numa_model){name, lab_study_complexity(point->runs[0])};
+        (struct lab_numa_model){.name = name,
+                                .whole = split ? whole : name,
+                                .setting = split ? rest + (*rest == '_' ? 1 : 2) : "",
+                                .complexity = lab_study_complexity(point->runs[0])};
 }
 
 /* The rank's device, with room for so many nodes, and its NUMA node, where they are new. */

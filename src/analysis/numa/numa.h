@@ -12,8 +12,9 @@
 #include "analysis/claims/contrast.h"
 
 struct lab_numa_model {
-    const char *name;  /* the point's, without device and node: "vit32x6x512_compiled" */
-    double complexity; /* operations of a sample; NaN = unknown */
+    const char *name;            /* the point's, without device and node: "vit32x6x512_compiled" */
+    const char *whole, *setting; /* of that: "vit32x6x512", "compiled"; "" = none */
+    double complexity;           /* operations of a sample; NaN = unknown */
 };
 
 struct lab_numa_cell {                   /* a model on a device, bound to a node */

@@ -302,6 +302,51 @@ LAB_TEST(test_many_devices_are_drawn_by_distance) {
     given_end(&given);
 }
 
+/* Works in several batches: 16 marks of one series stood on each other, and 16 rows in one column of
+ * cells. Batches are series, or panels, or rows of these. */
+static struct lab_analysis_result when_settings(struct given_study *given, int batches, int works) {
+    given_begin(given, "transfer_study");
+    for (int i = 0; i < batches * works * 2 * 3; i++) {
+        int node = i % 2, batch = i / 2 % batches, m = i / 2 / batches % works;
+        double rate = 1000 * (node ? 1 - 0.01 * (batch + 1) : 1);
+        given_add(given, (struct given_run){.model = lab_arena_printf(&given->arena, "m%d", m),
+                                            .suffix = lab_arena_printf(
+                                                &given->arena, "_batch_size%d", 2 + 2 * batch),
+                                            .node = node,
+                                            .repeat = i / 2 / batches / works,
+                                            .rate = rate * exp(0.001 * given_normal(given)),
+                                            .flops = 10e9 * (1 + m),
+                                            .bytes = 6e6});
+    }
+    return analyze(given);
+}
+
+LAB_TEST(settings_have_series_and_panels) {
+    static const struct {
+        int batches, works, panels, rows, series;
+        const char *panel, *row, *title;
+        bool lines;
+    } rows[] = {
+        {8, 2, 2, 8, 1, "GPU 0, m1", "batch 16", "GPU 0, NUMA node 1", false},
+        {4, 5, 4, 5, 4, "GPU 0, batch 4", "m4", "GPU 0, NUMA node 1, batch 4", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct given_study given;
+        struct lab_analysis_result result = when_settings(&given, rows[i].batches, rows[i].works);
+        const struct lab_chart *map = &result.charts[0];
+        const struct lab_chart_panel *curve = &result.charts[1].panels[0];
+        assert_int_equal(map->panel_count, rows[i].panels);
+        assert_string_equal(map->panels[1].title, rows[i].panel);
+        assert_int_equal(map->panels[1].y.name_count, rows[i].rows);
+        assert_string_equal(map->panels[1].y.names[rows[i].rows - 1], rows[i].row);
+        assert_int_equal(curve->series_count, rows[i].series);
+        assert_string_equal(curve->series[rows[i].series > 1].title, rows[i].title);
+        assert_int_equal(curve->series[0].mark == LAB_CHART_LINE_POINTS, rows[i].lines);
+        assert_int_equal(curve->x.names == NULL, rows[i].lines);
+        given_end(&given);
+    }
+}
+
 /* Given many nodes, then the headline doesn't list them where each device's own is best. */
 LAB_TEST(test_many_local_nodes_are_one_sentence) {
     for (int nodes = 3; nodes <= 4; nodes++) {
