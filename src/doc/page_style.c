@@ -82,7 +82,7 @@ const char lab_doc_page_style[] =
     "table{font-size:12.5px}th,td{padding-right:9px}}\n"
     "@media print{:root{" LIGHT "}body{font-size:10pt}nav,.cmd button{display:none}"
     ".banner{background:none;color:#000;border:1px solid}"
-    "header,main,footer{max-width:none;padding:0}figure,tr,.note,.card{break-inside:avoid}"
+    "header,main,footer{max-width:none;padding:0}figure,tr,.note,.cmd{break-inside:avoid}"
     "h1{font-size:16pt}header>.says{font-size:11pt}"
     "h2,h3,h4{break-after:avoid}h2,h3,h4,.says{break-inside:avoid}.chart{max-height:225mm}"
     ".wide,.picture{overflow:visible;background:none}.desk{display:block}.phone{display:none}"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TITLE_MOST 44 /* columns of a panel's title that fit above it */
+#define KEY_FITS   60 /* of an entry of the key, which has the picture's width */
 #define ROW_FITS   46 /* of a row's name at its left */
 
 /* --- ids of runs --- */
@@ -100,14 +101,15 @@ static const char *cut_list(const char *const *names, int count, int at, int col
     return kept > 0 ? lab_arena_printf(arena, "%.*s, …", (int)kept, name) : name;
 }
 
-static const char **shorten(const char *const *names, int count, int columns,
+/* What differs, in so many columns; lists of up to `whole` are never cut. */
+static const char **shorten(const char *const *names, int count, int columns, int whole,
                             struct lab_arena *arena) {
     const char **words = lab_arena_alloc(arena, (size_t)count + 1, sizeof *words);
     for (int i = 0; i < count; i++)
         words[i] = words_of(names[i], arena);
     const char **distinct = lab_names_shorten(words, count, columns, arena);
     for (int i = 0; i < count; i++)
-        words[i] = cut_list(distinct, count, i, columns, arena);
+        words[i] = cut_list(distinct, count, i, whole, arena);
     return words;
 }
 
@@ -121,7 +123,7 @@ static void shorten_key(struct lab_chart_panel *panels, int count, struct lab_ar
     for (int p = 0; p < count; p++)
         for (int s = 0; s < panels[p].series_count; s++)
             titles[at++] = panels[p].series[s].title;
-    titles = shorten(titles, total, PLOT_NAME_FITS, arena);
+    titles = shorten(titles, total, PLOT_NAME_FITS, KEY_FITS, arena);
     at = 0;
     for (int p = 0; p < count; p++) {
         size_t series_count = (size_t)panels[p].series_count;
@@ -148,7 +150,8 @@ static const char *const *find_shortened(const struct lab_chart *chart,
         if (axis_of(&chart->panels[p], of_x)->names == axis->names &&
             axis_of(&chart->panels[p], of_x)->name_count == axis->name_count)
             return axis_of(&panels[p], of_x)->names;
-    return shorten(axis->names, axis->name_count, of_x ? PLOT_NAME_FITS : ROW_FITS, arena);
+    int columns = of_x ? PLOT_NAME_FITS : ROW_FITS;
+    return shorten(axis->names, axis->name_count, columns, columns, arena);
 }
 
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena) {
@@ -166,7 +169,7 @@ struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *a
             panels[p].y.names = find_shortened(chart, panels, (int)p, false, arena);
         titles[p] = panels[p].title;
     }
-    titles = shorten(titles, chart->panel_count, TITLE_MOST, arena);
+    titles = shorten(titles, chart->panel_count, TITLE_MOST, TITLE_MOST, arena);
     for (size_t p = 0; p < count; p++)
         panels[p].title = titles[p];
     shortened.panels = panels;

@@ -189,7 +189,8 @@ static void add_line(const struct drawing *d) {
     struct plot_mark *line = plot_add_path(d->scene, PLOT_LINE, path.points, path.count, d->colour);
     line->width = d->series->count > 500 ? 1 : 1.8;
     line->dash = dashes ? 1 : d->look / LAB_COLOUR_CATEGORIES;
-    line->beneath = d->made->beneath[d->number];
+    int key = LAB_FIND(d->layout->keys, d->layout->key_count, title, d->series->title);
+    line->beneath = key < 0 ? d->made->beneath[d->number] : d->layout->keys[key].beneath;
     line->series = !dashes || !joins_points(d);
 }
 

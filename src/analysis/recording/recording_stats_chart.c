@@ -2,14 +2,22 @@
 #include "analysis/recording/recording_stats_chart.h"
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_timeline.h"
+#include "base/list.h"
+#include "base/str.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MIB_OF_GIB  1024.0
 #define LINE_POINTS 500
 #define LINES_MOST  8  /* recordings, or labels, in one picture over time */
 #define MANY_GPUS   4  /* panels of a picture, from which on they are narrow */
 #define BARS_MOST   24 /* labels next to each other */
+#define ALONE_MOST  8  /* labels of one panel, where there could be several */
+#define KINDS_MOST  6
+#define PARTS_MOST  8 /* of an id */
 
 static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
     double longest = 0;
@@ -21,6 +29,59 @@ static double longest_s(const struct lab_recording_stats *const *all_stats, int 
 /* "Memory over time, 8 of 12" where not all are drawn. */
 static const char *title_of(const char *text, int drawn, int count, struct lab_arena *arena) {
     return drawn < count ? lab_arena_printf(arena, "%s, %d of %d shown", text, drawn, count) : text;
+}
+
+/* --- the runs of a study --- */
+
+/* "gpu0_numa1_vit32x2x128_r3" */
+static bool is_of_study(const char *name) {
+    return lab_str_starts(name, "gpu") && isdigit((unsigned char)name[3]);
+}
+
+/* 3 of "gpu0_baseline_softmax8192x2048_r3", counted from 0; -1 = it has none. */
+static int run_of(const char *name) {
+    const char *run = strrchr(name, '_');
+    bool is = run && run[1] == 'r' && run[2] && !run[2 + strspn(run + 2, "0123456789")];
+    return is ? (int)strtol(run + 2, NULL, 10) : -1;
+}
+
+/* Runs of a study, whose order is by chance: the first of each point, by their names, before
+ * others. Recordings that somebody names stay as they come. */
+static struct lab_recording_stats *order_runs(const struct lab_recording_stats *all_stats,
+                                              int count, struct lab_arena *arena) {
+    struct run {
+        const char *name;
+        int run, from;
+    } *runs = lab_arena_alloc(arena, (size_t)count + 1, sizeof *runs);
+    struct lab_recording_stats *ordered =
+        lab_arena_alloc(arena, (size_t)count + 1, sizeof *ordered);
+    bool study = true;
+    for (int i = 0; i < count; i++) {
+        const char *name = all_stats[i].source->name ? all_stats[i].source->name : "";
+        runs[i] = (struct run){name, run_of(name), i};
+        study &= is_of_study(name);
+    }
+    if (study)
+        LAB_SORT(runs, count, LAB_BY(runs, run), LAB_BY(runs, name));
+    for (int i = 0; i < count; i++)
+        ordered[i] = all_stats[runs[i].from];
+    return ordered;
+}
+
+/* The points of a study likewise. */
+static const struct lab_recording_stats_label **
+order_labels(const struct lab_recording_stats_label *const *labels, int count,
+             struct lab_arena *arena) {
+    const struct lab_recording_stats_label **ordered =
+        lab_arena_alloc(arena, (size_t)count + 1, sizeof *ordered);
+    bool study = true;
+    for (int i = 0; i < count; i++) {
+        ordered[i] = labels[i];
+        study &= is_of_study(labels[i]->name);
+    }
+    if (study)
+        LAB_SORT_REFS(ordered, count, LAB_BY(*ordered, name));
+    return ordered;
 }
 
 /* --- each GPU over time --- */
@@ -122,7 +183,7 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats **chosen =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
-    int lines = choose(all_stats, count, indices, gpus, chosen);
+    int lines = choose(order_runs(all_stats, count, arena), count, indices, gpus, chosen);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
     if (gpus == 0 || isnan(memory_end(all_stats, count)))
@@ -177,8 +238,9 @@ static struct lab_chart_series memory_bars(const struct lab_recording_stats *sta
     return lab_series_chart(&series, NULL, LAB_CHART_BARS, colour);
 }
 
-#define BALANCED     3 /* memory, utilisation, power */
-#define BALANCE_MOST 5 /* recordings: as many as there are colours left */
+#define WIDE_BARS    16 /* that have room for their values in half of a picture */
+#define BALANCED     3  /* memory, utilisation, power */
+#define BALANCE_MOST 5  /* recordings: as many as there are colours left */
 
 static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, const char *title,
                                        int colour, struct lab_arena *arena) {
@@ -196,12 +258,21 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
     static const int grade_colours[GRADES] = {2, 1, 5};
     int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
     const struct lab_recording_stats *chosen[BALANCE_MOST];
-    int several = 0, lines = 0;
+    const struct lab_recording_stats *ordered = order_runs(all_stats, count, arena);
+    int several = 0, lines = 0, points = 0;
+    double worst = 0;
     for (int i = 0; i < count; i++)
-        if (all_stats[i].gpu_count > 1 && several++ < BALANCE_MOST)
-            chosen[lines++] = &all_stats[i];
+        points += ordered[i].gpu_count > 1 && run_of(ordered[i].source->name) == 0;
+    for (int i = 0; i < count; i++) { /* of several points the first runs alone */
+        bool repeated = points > 1 && run_of(ordered[i].source->name) > 0;
+        if (ordered[i].gpu_count > 1 && several++ < BALANCE_MOST && !repeated)
+            chosen[lines++] = &ordered[i];
+    }
     if (lines == 0)
         return;
+    for (int i = 0; i < lines; i++)
+        for (int m = 0; m < BALANCED; m++)
+            worst = fmax(worst, 100 * lab_recording_stats_cv_of(chosen[i], m));
     const char **names = lab_arena_alloc(arena, (size_t)gpus, sizeof *names);
     for (int g = 0; g < gpus; g++)
         names[g] = lab_arena_printf(arena, "GPU %d", indices[g]);
@@ -209,9 +280,11 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
         result,
         (struct lab_chart){.name = "gpu_load_balance_analysis",
                            .title = title_of("Load balance between GPUs", lines, several, arena),
-                           .caption =
-                               "CV: standard deviation between GPUs as a share of their mean.",
-                           .columns = 2,
+                           .caption = lab_arena_printf(
+                               arena,
+                               "CV: standard deviation between GPUs as a share of their mean.%s",
+                               points > 1 ? " Of each point, its first run." : ""),
+                           .columns = gpus * lines > WIDE_BARS ? 1 : 2,
                            .simulated = result->simulated},
         arena);
     struct lab_chart_panel *panel =
@@ -228,11 +301,12 @@ void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_sta
             panel,
             cv_bars(chosen[i], lines > 1 ? chosen[i]->source->name : NULL, colours[i], arena),
             arena);
-    for (int i = 0; i < GRADES; i++)
-        lab_panel_add_series(
-            panel,
-            lab_series_level(grades[i], -0.6, BALANCED - 0.4, bounds[i], grade_colours[i], arena),
-            arena);
+    for (int i = 0; i < GRADES && (i == 0 || worst > bounds[i - 1]); i++)
+        lab_panel_add_series(/* those beyond would press the bars flat */
+                             panel,
+                             lab_series_level(grades[i], -0.6, BALANCED - 0.4, bounds[i],
+                                              grade_colours[i], arena),
+                             arena);
 }
 
 /* --- labels --- */
@@ -320,14 +394,79 @@ static const char *together(const struct lab_recording_stats_label *const *label
                      : lab_arena_printf(arena, "%s of %d GPUs together", before, gpus);
 }
 
-void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *labels,
+/* Of an id, that part: 1 of "gpu0_softmax8192x2048_baseline" is the kernel. "" = it has none. */
+static const char *part_of(const char *id, int part, struct lab_arena *arena) {
+    for (; part > 0 && id; part--) {
+        id = strchr(id, '_');
+        id = id ? id + 1 : NULL;
+    }
+    return id ? lab_arena_strndup(arena, id, strcspn(id, "_")) : "";
+}
+
+/* "gpu0_baseline" of that, without the kernel */
+static const char *without_part(const char *id, int part, struct lab_arena *arena) {
+    const char *rest = "";
+    for (int p = 0; *part_of(id, p, arena); p++)
+        if (p != part)
+            rest = lab_arena_printf(arena, "%s%s%s", rest, *rest ? "_" : "", part_of(id, p, arena));
+    return rest;
+}
+
+struct kinds { /* what the points of a study are parted by, where several points are of each */
+    int part;  /* of their ids; 0 = by nothing */
+    const char **names;
+    int count;
+    size_t length; /* of all names: the longest part is the one that ticks have no room for */
+};
+
+static struct kinds find_kinds(const struct lab_recording_stats_label *const *labels, int count,
+                               struct lab_arena *arena) {
+    struct kinds best = {0};
+    for (int part = 1; count > ALONE_MOST && part < PARTS_MOST; part++) {
+        struct kinds kinds = {.part = part};
+        bool single = false;
+        for (int i = 0; i < count; i++) {
+            const char *own = part_of(labels[i]->name, part, arena);
+            int alike = 0;
+            for (int k = 0; k < count; k++)
+                alike += lab_str_equal(part_of(labels[k]->name, part, arena), own);
+            single |= alike < 2 || !*own || !is_of_study(labels[i]->name);
+            kinds.length += strlen(own);
+            if (lab_list_find_text(kinds.names, kinds.count, own) < 0)
+                LAB_ADD(kinds.names, kinds.count, arena) = own;
+        }
+        if (!single && kinds.count > 1 && kinds.count <= KINDS_MOST && kinds.length > best.length)
+            best = kinds;
+    }
+    return best;
+}
+
+/* Those of a kind; of part 0 all. */
+static void add_memory_panel(struct lab_chart *chart,
+                             const struct lab_recording_stats_label *const *labels, int count,
+                             int part, const char *kind, struct lab_arena *arena) {
+    const struct lab_recording_stats_label **own = NULL;
+    int own_count = 0;
+    for (int i = 0; i < count; i++)
+        if (part == 0 || lab_str_equal(part_of(labels[i]->name, part, arena), kind))
+            LAB_ADD(own, own_count, arena) = labels[i];
+    const char **names = label_names(own, own_count, arena);
+    for (int i = 0; i < own_count && part > 0; i++)
+        names[i] = without_part(names[i], part, arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, kind, lab_axis_names("", names, own_count), lab_axis("Memory [GiB]"), arena);
+    lab_panel_add_series(panel, label_bars(own, own_count, MEMORY_MEAN, "mean", 0, arena), arena);
+    lab_panel_add_series(panel, label_bars(own, own_count, MEMORY_PEAK, "peak", 1, arena), arena);
+}
+
+void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all_labels,
                                           int all_count, struct lab_arena *arena,
                                           struct lab_analysis_result *result) {
     int count = all_count < BARS_MOST ? all_count : BARS_MOST;
     if (count < 1)
         return;
-    struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena),
-                            peak = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
+    const struct lab_recording_stats_label **labels = order_labels(all_labels, count, arena);
+    struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, NULL, 0, arena);
     if (count_values(&mean) == 0)
         return;
     struct lab_chart *chart = lab_analysis_add_chart(
@@ -338,11 +477,11 @@ void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
             .caption = mean.low ? "Whiskers span the recordings of a label." : NULL,
             .simulated = result->simulated},
         arena);
-    struct lab_chart_panel *panel = lab_chart_add_panel(
-        chart, NULL, lab_axis_names("", label_names(labels, count, arena), count),
-        lab_axis("Memory [GiB]"), arena);
-    lab_panel_add_series(panel, mean, arena);
-    lab_panel_add_series(panel, peak, arena);
+    struct kinds kinds = find_kinds(labels, count, arena);
+    chart->columns = kinds.part ? 2 : 1;
+    for (int k = 0; k < (kinds.part ? kinds.count : 1); k++)
+        add_memory_panel(chart, labels, count, kinds.part, kinds.part ? kinds.names[k] : NULL,
+                         arena);
 }
 
 /* Σ over the GPUs; nothing while one of them gave no value. */
@@ -369,6 +508,7 @@ void lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *
     int lines = count < LINES_MOST ? count : LINES_MOST;
     double longest = 0;
     const char *time_title;
+    labels = order_labels(labels, count, arena);
     for (int i = 0; i < lines; i++)
         longest = fmax(longest, labels[i]->all_stats[0]->duration_s);
     double unit_s = lab_timeline_unit(longest, &time_title);

@@ -115,6 +115,30 @@ LAB_TEST_WITH(lines_of_many_recordings_differ, given_setup, given_teardown) {
     assert_int_equal(chart->panels[9].series_count, 4);
 }
 
+/* Given two points of a study, run twice in an order of chance, then the balance shows the first run
+ * of each, and of the grades' lines those that bars come near to: the others pressed them flat. */
+LAB_TEST_WITH(of_several_points_first_runs_are_drawn, given_setup, given_teardown) {
+    struct given *f = *state;
+    static const char *const names[] = {"gpu0+1_softmax_r1", "gpu0+1_gemm_r1", "gpu0+1_softmax_r0",
+                                        "gpu0+1_gemm_r0"};
+    for (int i = 0; i < 4; i++) {
+        given_recording(f, names[i], names[i]);
+        for (int g = 0; g < 2; g++)
+            add_flat(given_gpu(f, g), 10, 9000 + 400 * g, 50 + g, 100);
+    }
+    when_analysed(f, "balance", NULL);
+    for (int c = 0; c < f->result.chart_count; c++) {
+        const struct lab_chart *chart = &f->result.charts[c];
+        const struct lab_chart_panel *last = &chart->panels[chart->panel_count - 1];
+        bool balance = strcmp(chart->name, "gpu_load_balance_analysis") == 0;
+        assert_string_equal(last->series[0].title, "gpu0+1_gemm_r0");
+        assert_string_equal(last->series[1].title, "gpu0+1_softmax_r0");
+        assert_int_equal(last->series_count, balance ? 3 : 4);
+        if (balance)
+            assert_string_equal(last->series[2].title, "excellent below 5%");
+    }
+}
+
 /* Given recordings of one GPU before that of two, then the one that has a balance comes first, and
  * the mean says how many it is of. */
 LAB_TEST_WITH(what_has_a_balance_comes_first, given_setup, given_teardown) {

@@ -25,6 +25,39 @@ LAB_TEST(peaks_at_different_times_dont_add_up) {
     assert_null(f->result.notes);
 }
 
+static const struct lab_chart *chart_of(const struct given *f, const char *name) {
+    for (int c = 0; c < f->result.chart_count; c++)
+        if (strcmp(f->result.charts[c].name, name) == 0)
+            return &f->result.charts[c];
+    fail_msg("no chart %s", name);
+    return NULL;
+}
+
+/* Points of a study ran in an order of chance, in which GPUs 0, 1, 3, 2 stood in the picture, under
+ * names that were cut: they are in order, and a panel for each kernel leaves short ones. */
+LAB_TEST(points_of_a_study_are_drawn_in_order) {
+    struct given *f = *state;
+    for (int i = 0; i < 9; i++) {
+        int k = i % 3, gpu = 2 - i / 3;
+        const char *id = lab_arena_printf(&f->arena, "gpu%d_kernel%dx1024x1024_baseline", gpu, k);
+        add_in_turns(f, lab_arena_printf(&f->arena, "%s_r0", id), id, 4000 + 100 * k);
+    }
+    when_analysed(f, "memory", NULL);
+    const struct lab_chart *chart = chart_of(f, "gpu_memory_comparison"),
+                           *lines = chart_of(f, "gpu_memory_timeline");
+    assert_int_equal(chart->panel_count, 3);
+    for (int p = 0; p < 3; p++) {
+        const struct lab_chart_panel *panel = &chart->panels[p];
+        assert_string_equal(panel->title, lab_arena_printf(&f->arena, "kernel%dx1024x1024", p));
+        assert_int_equal(panel->x.name_count, 3);
+        for (int g = 0; g < 3; g++)
+            assert_string_equal(panel->x.names[g],
+                                lab_arena_printf(&f->arena, "gpu%d_baseline", g));
+        assert_near(panel->series[1].y[0], (9000 + 200 * p) / 1024.0, 1e-6);
+    }
+    assert_string_equal(lines->panels[0].series[0].title, "gpu0_kernel0x1024x1024_baseline");
+}
+
 static void add_flat(struct given *f, const char *label, double memory) {
     given_recording(f, lab_arena_printf(&f->arena, "%s_%d", label, f->count), label);
     struct lab_track *gpu = given_gpu(f, 0);

@@ -390,6 +390,34 @@ LAB_TEST(inconclusive_cells_are_grey_and_scale_no_colour) {
     assert_contains(g->text.text, "-40,-40,-40");
 }
 
+/* A line that lies on another in one panel has gaps in all of them, as its entry of the key has. */
+LAB_TEST(a_line_is_dashed_alike_in_all_panels) {
+    struct given *g = *state;
+    static double x[] = {1, 2, 3}, low[] = {1, 1, 1}, high[] = {9, 9, 9};
+    struct lab_chart_series first[] = {
+        {"GPU 0, baseline, softmax8192x2048", LAB_CHART_LINE, x, low, .count = 3, .colour = 0},
+        {"GPUs 0–3, concurrent, flash1x1024x8x64", LAB_CHART_LINE, x, low, .count = 3,
+         .colour = 1}};
+    struct lab_chart_series second[] = {first[0], first[1]};
+    second[1].y = high;
+    struct lab_chart_panel panels[] = {
+        {.x = given_axis("x"), .y = given_axis("y"), .series = first, .series_count = 2},
+        {.x = given_axis("x"), .y = given_axis("y"), .series = second, .series_count = 2}};
+    struct lab_chart chart = {.name = "x", .panels = panels, .panel_count = 2};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    int lines = 0;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        if (mark->kind != PLOT_LINE || mark->width < 1.5)
+            continue;
+        lines++;
+        assert_int_equal(mark->beneath, mark->colour == LAB_COLOUR_C1);
+    }
+    assert_int_equal(lines, 6); /* of two panels and the key */
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, ">GPU 0, baseline, softmax8192x2048<"); /* not "GPU 0, …" */
+}
+
 /* Points of single devices stand on the bar of their phase, not between bars. */
 LAB_TEST(points_stand_on_their_bars) {
     struct given *g = *state;
