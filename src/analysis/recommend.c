@@ -108,13 +108,15 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
         lab_choices_decided(placements, model) || best != lab_choices_default(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        bool use = lab_choices_alike(placements, best, i);
+        bool use = lab_choices_alike(placements, best, i),
+             open = lab_choices_open(placements, best, i);
         if (item->model == model)
             LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
                                                        .point = item->point->name,
                                                        .gpu_ids = item->devices,
                                                        .nodes = item->nodes,
-                                                       .series = !use      ? "others"
+                                                       .series = open      ? "inconclusive"
+                                                                 : !use    ? "others"
                                                                  : decided ? "recommended"
                                                                            : "default",
                                                        .batch = item->batch,
@@ -328,6 +330,19 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
 
 #define PANELS_MAX 12
 #define NAMES_MOST 12 /* of placements, side by side with those of another model */
+#define ROWS_MOST  48 /* of a panel: of more those on remote NUMA nodes are left out */
+
+/* NUMA nodes have maps of their own. */
+static int leave_remote(const struct lab_choices *placements, struct row *rows, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        int at = LAB_FIND(placements->items, placements->count, words, rows[i].words);
+        bool near = at < 0 || !*placements->items[at].levels[LAB_FACTOR_NODE];
+        if (near || lab_str_equal(rows[i].series, "recommended"))
+            rows[kept++] = rows[i];
+    }
+    return kept;
+}
 
 struct
     shared { /* bytes of all placements' words, whole parts of lists, that don't tell them apart */
@@ -379,7 +394,7 @@ static const char *default_words(const struct lab_choices *placements, struct la
 /* What marks mean, by the rule of the table. */
 static const char *mark_words(const struct lab_chart *chart, const struct lab_choices *placements,
                               const char *shared, struct lab_arena *arena) {
-    bool recommended = false, fallback = false, over_all = false;
+    bool recommended = false, fallback = false, open = false, over_all = false;
     for (int m = 0; m < placements->model_count; m++)
         over_all |= !lab_choices_decided(placements, m) &&
                     lab_choices_best(placements, m) != lab_choices_default(placements, m);
@@ -387,6 +402,7 @@ static const char *mark_words(const struct lab_chart *chart, const struct lab_ch
         for (int s = 0; s < chart->panels[p].series_count; s++) {
             recommended |= lab_str_equal(chart->panels[p].series[s].title, "recommended");
             fallback |= lab_str_equal(chart->panels[p].series[s].title, "default");
+            open |= lab_str_equal(chart->panels[p].series[s].title, "inconclusive");
         }
     if (!recommended && !fallback)
         return shared;
@@ -400,7 +416,8 @@ static const char *mark_words(const struct lab_chart *chart, const struct lab_ch
                        text.length ? " " : "", default_words(placements, arena),
                        100 * LAB_CLAIM_WORTH);
     if (placements->varies[LAB_FACTOR_DEVICE])
-        lab_str_add(&text, " Devices without a difference are marked alike.");
+        lab_str_printf(&text, " Devices without a difference are marked alike%s.",
+                       open ? "; inconclusive: devices that may be as good" : "");
     lab_str_printf(&text, "%s%s", shared ? " " : "", shared ? shared : "");
     return lab_arena_strdup(arena, text.text);
 }
@@ -419,16 +436,23 @@ static const char *shared_words(const struct lab_choices *placements, struct sha
  * there are. Nothing of settings that had no effect: their differences are noise. */
 static int choose_models(const struct lab_choices *placements, int room, int *ret_models,
                          int *ret_shown, struct lab_arena *arena) {
-    int all = 0,
-        *models = lab_arena_alloc(arena, (size_t)placements->model_count + 1, sizeof *models);
+    int all = 0, chosen = 0, most = 0, *models, *counts;
+    models = lab_arena_alloc(arena, 2 * (size_t)placements->model_count + 1, sizeof *models);
+    counts = models + placements->model_count;
     for (int m = 0; m < placements->model_count && !placements->allreduce; m++) {
         struct row *rows;
-        if (list_rows(placements, m, arena, &rows) > 1)
-            models[all++] = m;
+        int count = list_rows(placements, m, arena, &rows);
+        models[all] = m;
+        counts[all] = count;
+        most = count > most ? count : most;
+        all += count > 1;
     }
-    *ret_shown = all < room ? all : room;
+    for (int i = 0; i < all; i++) /* those with most to choose from, where not all fit */
+        if (all <= room || counts[i] == most)
+            models[chosen++] = models[i];
+    *ret_shown = chosen < room ? chosen : room;
     for (int i = 0; i < *ret_shown; i++)
-        ret_models[i] = models[all > room && room > 1 ? i * (all - 1) / (room - 1) : i];
+        ret_models[i] = models[chosen > room && room > 1 ? i * (chosen - 1) / (room - 1) : i];
     return all;
 }
 
@@ -444,6 +468,10 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
     for (int i = 0; i < shown; i++) {
         struct row *rows;
         int m = models[i], count = list_rows(placements, m, arena, &rows);
+        if (count > ROWS_MOST && placements->varies[LAB_FACTOR_NODE]) {
+            count = leave_remote(placements, rows, count);
+            chart->title = "Throughput of every placement on the nearest NUMA node";
+        }
         label_rows(rows, count, all, arena);
         const char *unit = placements->items[0].point->runs[0]->run->rate_unit;
         struct lab_chart_panel *panel =
@@ -455,7 +483,8 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         for (int s = 0; s < panel->series_count; s++) /* blue among grey */
             points[s].colour = lab_str_equal(points[s].title, "recommended") ? 0
                                : lab_str_equal(points[s].title, "default")   ? 1
-                                                                             : 7;
+                               : lab_str_equal(points[s].title, "others")    ? 7
+                                                                             : 4;
     }
     for (int p = 0; p < chart->panel_count; p++)
         if (chart->panels[p].x.name_count > NAMES_MOST)

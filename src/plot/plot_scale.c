@@ -365,7 +365,7 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, double pixel
     double each = pixels / (from->name_count ? from->name_count : 1), longest = 0;
     for (int i = 0; i < from->name_count; i++)
         longest = fmax(longest, plot_text_width(from->names[i], size));
-    if (of_x && fmin(longest, NAME_SIZES * size) + size > each)
+    if (of_x && fmin(longest, NAME_SIZES * size) + 1.5 * size > each)
         axis->angle = each > 1.9 * size ? PLOT_SLANTED : 90;
     int every = of_x && axis->angle == 0 ? 1 : (int)ceil(LINE_SIZES * size / each);
     while (every < 1 || from->name_count > every * PLOT_TICS_MOST)

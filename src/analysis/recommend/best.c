@@ -130,11 +130,28 @@ static double bound_of(const struct lab_choices *placements, const struct lab_ch
     return compared ? bound : bound_by(placements, -1, device, &compared);
 }
 
+static bool differ_by_device(const struct lab_choice *x, const struct lab_choice *y) {
+    return lab_choices_same_else(x, y, LAB_FACTOR_DEVICE) && !*x->levels[LAB_FACTOR_NODE] &&
+           !*y->levels[LAB_FACTOR_NODE];
+}
+
 bool lab_choices_alike(const struct lab_choices *placements, int a, int b) {
     const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
-    return a == b || (lab_choices_same_else(x, y, LAB_FACTOR_DEVICE) &&
-                      !*x->levels[LAB_FACTOR_NODE] && !*y->levels[LAB_FACTOR_NODE] &&
-                      !isnan(bound_of(placements, x)) && !isnan(bound_of(placements, y)));
+    return a == b || (differ_by_device(x, y) && !isnan(bound_of(placements, x)) &&
+                      !isnan(bound_of(placements, y)));
+}
+
+bool lab_choices_open(const struct lab_choices *placements, int a, int b) {
+    const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
+    bool certain = false;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        const char *device = y->levels[LAB_FACTOR_DEVICE];
+        certain |= row->factor == LAB_FACTOR_DEVICE && row->model == y->model &&
+                   row->claim.verdict == LAB_CLAIM_YES &&
+                   (lab_str_equal(row->level, device) || lab_str_equal(row->reference, device));
+    }
+    return a != b && !certain && differ_by_device(x, y) && !lab_choices_alike(placements, a, b);
 }
 
 /* Where the study varies the batch, but not of this model; and where this model isn't given the

@@ -315,6 +315,33 @@ LAB_TEST(one_noisy_device_does_not_hide_those_that_are_alike) {
                gpu == 3 ? .03 : .001);
     struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
     assert_says(figure(&result, 0, "best")->text, "GPU 0 (or GPUs 1 and 2, within ±");
+    const struct lab_chart_panel *panel = &result.charts[0].panels[0];
+    assert_int_equal(panel->series_count, 2);
+    assert_string_equal(panel->series[0].title, "default");
+    assert_int_equal(panel->series[0].count, 3);
+    assert_string_equal(panel->series[1].title, "inconclusive");
+    assert_true(panel->series[1].count == 1 && panel->series[1].x[0] == 3);
+    assert_contains(result.charts[0].caption, "; inconclusive: devices that may be as good.");
+    given_end(&given);
+}
+
+/* 64 placements of a model left room for every third name: those on remote nodes have a map. */
+LAB_TEST(of_many_placements_the_nearest_are_drawn) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int i = 0; i < 16 * 4; i++)
+        repeat(&given,
+               (struct given_run){.model = "m",
+                                  .gpu = i / 4,
+                                  .node = i % 4,
+                                  .home = i / 4 % 4,
+                                  .rate = i % 4 == i / 4 % 4 ? 1000 : 900},
+               2, .001);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_int_equal(table(&result, 0, "placements")->row_count, 64);
+    assert_int_equal(result.charts[0].panels[0].x.name_count, 16);
+    assert_string_equal(result.charts[0].title,
+                        "Throughput of every placement on the nearest NUMA node");
     given_end(&given);
 }
 
