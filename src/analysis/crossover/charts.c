@@ -79,7 +79,7 @@ static struct lab_rows lines_of(const struct lab_rows *models, struct lab_arena 
     return LAB_ROWS(fields, rows, count);
 }
 
-/* Where there are more than fit: from the lowest crossover to the highest. */
+/* Where there are more than fit: of those that have a crossover, from the lowest to the highest. */
 static int choose(const struct crossover_group *groups, int count, struct lab_arena *arena,
                   const struct crossover_series ***ret_series, int *ret_all) {
     const struct crossover_series **list = NULL;
@@ -88,14 +88,20 @@ static int choose(const struct crossover_group *groups, int count, struct lab_ar
         for (int s = 0; s < groups[g].series_count; s++)
             if (groups[g].series[s].count > 1)
                 LAB_ADD(list, all, arena) = &groups[g].series[s];
+    int shown = all;
     if (all > PANELS_MAX) {
-        LAB_SORT_REFS(list, all, LAB_BY(*list, claim.effect));
-        for (int i = 0; i < PANELS_MAX; i++)
-            list[i] = list[i * (all - 1) / (PANELS_MAX - 1)];
+        int found = 0;
+        for (int i = 0; i < all; i++)
+            if (list[i]->claim.verdict == LAB_CLAIM_YES)
+                list[found++] = list[i];
+        shown = found > 0 ? found : all;
+        LAB_SORT_REFS(list, shown, LAB_BY(*list, claim.effect));
+        for (int i = 0; i < PANELS_MAX && shown > PANELS_MAX; i++)
+            list[i] = list[i * (shown - 1) / (PANELS_MAX - 1)];
     }
     *ret_series = list;
     *ret_all = all;
-    return all < PANELS_MAX ? all : PANELS_MAX;
+    return shown < PANELS_MAX ? shown : PANELS_MAX;
 }
 
 static void add_panel(struct lab_chart *chart, const struct crossover_series *series,
