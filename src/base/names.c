@@ -23,8 +23,10 @@ struct abbreviation {
 };
 
 static const struct abbreviation abbreviations[] = {
-    {"batch_size", "b", ""},         {"memory_size_mb", "", " MiB"}, {"tensor_shape", "", ""},
-    {"num_samples", "", " samples"}, {"NUMA node", "NUMA ", ""},
+    {"batch_size", "batch ", ""},
+    {"memory_size_mb", "", " MiB pool"},
+    {"tensor_shape", "", ""},
+    {"num_samples", "", " samples"},
 };
 
 /* "[3,224,224]" as "3x224x224", as ids have it. */

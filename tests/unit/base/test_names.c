@@ -17,9 +17,9 @@ LAB_TEST(ids_keep_what_differs) {
         "gpu0_numa0_vit16x8x768_batch_size10_tensor_shape3x224x224_memory_size_mb512",
         "gpu0_numa2_vit16x8x768_batch_size4_tensor_shape3x224x224_memory_size_mb512",
         "gpu0_numa2_vit32x4x256_batch_size4_tensor_shape3x224x224_memory_size_mb1024"};
-    static const char *const wanted[] = {"numa0, vit16x8x768, b10, 512 MiB",
-                                         "numa2, vit16x8x768, b4, 512 MiB",
-                                         "numa2, vit32x4x256, b4, 1024 MiB"};
+    static const char *const wanted[] = {"numa0, vit16x8x768, batch 10, 512 MiB pool",
+                                         "numa2, vit16x8x768, batch 4, 512 MiB pool",
+                                         "numa2, vit32x4x256, batch 4, 1024 MiB pool"};
     becomes(names, wanted, 3, 30);
 }
 
@@ -29,15 +29,15 @@ LAB_TEST(words_keep_what_differs) {
         "sim:l40s-10:0, NUMA node 0, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
         "sim:l40s-10:0, NUMA node 2, vit0x0x0, batch_size=16, tensor_shape=[3,224,224]",
         "sim:l40s-10:0, NUMA node 2, vit0x0x0, batch_size=16, tensor_shape=[3,384,384]"};
-    static const char *const wanted[] = {"NUMA 0, 3x224x224", "NUMA 2, 3x224x224",
-                                         "NUMA 2, 3x384x384"};
+    static const char *const wanted[] = {"NUMA node 0, 3x224x224", "NUMA node 2, 3x224x224",
+                                         "NUMA node 2, 3x384x384"};
     becomes(names, wanted, 3, 30);
 }
 
 /* Given a name that has nothing of its own, then it keeps its last term. */
 LAB_TEST(the_plainest_keeps_its_last_term) {
     static const char *const names[] = {"vit32x4x256", "vit32x4x256_memory_size_mb1024"};
-    static const char *const wanted[] = {"vit32x4x256", "1024 MiB"};
+    static const char *const wanted[] = {"vit32x4x256", "1024 MiB pool"};
     becomes(names, wanted, 2, 20);
 }
 
