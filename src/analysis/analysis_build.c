@@ -234,7 +234,8 @@ struct lab_chart_series lab_series_level(const char *title, double from, double 
 static const struct smaller { /* than the unit of a y axis, where all values are small */
     const char *unit, *smaller;
     double times, least; /* of the largest value: less is drawn in the smaller unit */
-} smaller_units[] = {{"[GiB]", "[MiB]", 1024, 0.5}, {"[ms]", "[µs]", 1000, 1}};
+} smaller_units[] = {
+    {"[GiB]", "[MiB]", 1024, 0.5}, {"[GB/s]", "[MB/s]", 1000, 0.1}, {"[ms]", "[µs]", 1000, 1}};
 
 static bool has_unit(const struct lab_chart_panel *panel, const char *unit) {
     return panel->y.title && lab_str_ends(panel->y.title, unit);

@@ -10,6 +10,7 @@
 #define GIB          1073741824.0
 #define GPUS_MAX     64
 #define NAMES_MAX    4  /* that are shaded each in its own colour */
+#define LINES_MOST   24 /* recordings whose line can be followed */
 #define RUNS_MAX     60 /* that are shaded: more are noise */
 #define USED_PERCENT 1 /* of utilisation: a GPU that no run has and that never reached it is idle */
 
@@ -296,10 +297,15 @@ static bool add_gpu_panel(struct lab_chart *chart, const struct timeline *line, 
     return close_panel(chart, panel);
 }
 
+/* Lines of many runs would be a scribble: then a row, as GPUs have. */
 static void add_host_panel(struct lab_chart *chart, const struct timeline *line, const char *title,
                            double high, const struct wanted *wanted) {
     struct lab_chart_panel *panel = add_panel(chart, line, title, high);
-    add_readings(panel, line, wanted, NULL, LAB_CHART_LINE);
+    bool row = line->recording_count > LINES_MOST;
+    static const char *const names[] = {"host"};
+    add_readings(panel, line, wanted, row ? names[0] : NULL, row ? LAB_CHART_ROW : LAB_CHART_LINE);
+    panel->y.names = row ? names : NULL;
+    panel->y.name_count = row;
     close_panel(chart, panel);
 }
 
@@ -307,17 +313,17 @@ static void add_panels(struct lab_chart *chart, const struct timeline *line) {
     static const struct wanted utilization[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_UTILIZATION}, 1, 1},
                                                 {LAB_ENTITY_GPU, 0, {LAB_METRIC_SM_ACTIVE}, 1, 1}};
     static const struct wanted pcie[] = {
-        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE, LAB_METRIC_PCIE_RX_RATE}, 2, 1e6},
-        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_BYTES, LAB_METRIC_PCIE_RX_BYTES}, 2, 1e6},
-        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE}, 1, 1e6}};
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE, LAB_METRIC_PCIE_RX_RATE}, 2, 1e9},
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_BYTES, LAB_METRIC_PCIE_RX_BYTES}, 2, 1e9},
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE}, 1, 1e9}};
     static const struct wanted memory[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_MEMORY_USED}, 1, GIB}};
     static const struct wanted host = {LAB_ENTITY_MEMORY, 0, {LAB_METRIC_HOST_USED}, 1, GIB};
     static const struct wanted cpu = {LAB_ENTITY_CPU, 0, {LAB_METRIC_CPU_UTILIZATION}, 1, 1};
     add_gpu_panel(chart, line, "GPU utilisation [%]", 100, utilization, 2);
-    add_gpu_panel(chart, line, "PCIe, both ways [MB/s]", NAN, pcie, 3);
+    add_gpu_panel(chart, line, "PCIe, both ways [GB/s]", NAN, pcie, 3);
     if (!add_gpu_panel(chart, line, "GPU memory used [GiB]", NAN, memory, 1))
         add_host_panel(chart, line, "Host memory used [GiB]", NAN, &host);
-    add_host_panel(chart, line, "CPU utilisation, all cores [%]", 100, &cpu);
+    add_host_panel(chart, line, "CPU utilisation, all cores [%]", NAN, &cpu);
 }
 
 /* `study`: NULL = the recordings are of no study. */

@@ -194,7 +194,10 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
     if (made->y_title) {
         if (made->row_high > 0 && panel->y.names)
             title = lab_arena_printf(scene->arena, "%s; a row: 0 to %.*f", title,
-                                     made->row_high < 10 ? 2 : 0, made->row_high);
+                                     made->row_high < 10    ? 2
+                                     : made->row_high < 100 ? 1
+                                                            : 0,
+                                     made->row_high);
         plot_add_text(scene, plot_text_cut(title, small, until - left, scene->arena), left,
                       y - small * 0.6, small, PLOT_START, LAB_COLOUR_AXIS);
     }
