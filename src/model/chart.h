@@ -37,7 +37,8 @@ struct lab_chart_series {
     const double *least, *most; /* of boxes; NULL = none */
     size_t count;
     int colour;  /* of the palette, from 0; -1 = the next one that isn't taken */
-    bool valued; /* of bars: values are printed at their ends where there is room */
+    bool valued; /* of bars: values are printed at their ends where there is room; of a stack's
+                    last: the sums */
     int on;      /* of points: 1 + the number of the bars that they stand on; 0 = beside others */
 };
 

@@ -341,7 +341,9 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     double width = plot_text_width(text, size), end = at_y(d, value);
     double far = value_of(value < 0 ? series->low : series->high, i);
     bool whisker = plot_has_whiskers(series) && isfinite(far);
-    if (whisker && width + 4 <= slot / 2)
+    char longest[PLOT_TIC_BYTES]; /* of the panel: all of its values stand alike */
+    snprintf(longest, sizeof longest, "%.*f", decimals, d->made->y.low < 0 ? -most : most);
+    if (whisker && plot_text_width(longest, size) + 4 <= slot / 2)
         x += width / 2 + 4;
     else if (whisker)
         end = value < 0 ? fmax(end, at_y(d, far)) : fmin(end, at_y(d, far));
@@ -389,6 +391,29 @@ static void add_bars(const struct drawing *d, double moved, double width) {
     draw_whiskers(d, &whiskers, LAB_COLOUR_INK);
 }
 
+/* Above the last part, where its series is valued: what all parts are together. */
+static void add_total(const struct drawing *d, double x, double slot, double total) {
+    const struct lab_chart_panel *panel = d->made->panel;
+    double size = d->layout->format->small, most = d->made->y.high;
+    char text[PLOT_TIC_BYTES];
+    for (int s = d->number + 1; s < panel->series_count; s++)
+        if (panel->series[s].mark == LAB_CHART_STACK)
+            return;
+    snprintf(text, sizeof text, "%.*f", most < 10 ? 2 : most < 200 ? 1 : 0, total);
+    bool upright = plot_text_width(text, size) > slot;
+    double end = at_y(d, total), need = (upright ? plot_text_width(text, size) : size) + 4;
+    if (!d->series->valued || slot < LINES * size || end - need < d->made->top - 2)
+        return;
+    plot_scene_add(d->scene, (struct plot_mark){.kind = PLOT_TEXT,
+                                                .x = x,
+                                                .y = end - (upright ? 3 : size * 0.5 + 3),
+                                                .size = size,
+                                                .anchor = upright ? PLOT_START : PLOT_MIDDLE,
+                                                .angle = upright ? 90 : 0,
+                                                .colour = LAB_COLOUR_INK,
+                                                .text = lab_arena_strdup(d->scene->arena, text)});
+}
+
 /* On the sum of the series before it at the same x. */
 static void add_stack(const struct drawing *d, double width) {
     const struct lab_chart_panel *panel = d->made->panel;
@@ -402,6 +427,8 @@ static void add_stack(const struct drawing *d, double width) {
         if (isfinite(value))
             add_rect(d, at_x(d, x - width / 2), at_y(d, below), at_x(d, x + width / 2),
                      at_y(d, below + value), describe(d, i));
+        if (isfinite(value))
+            add_total(d, at_x(d, x), at_x(d, x + width) - at_x(d, x), below + value);
     }
 }
 

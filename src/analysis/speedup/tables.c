@@ -123,6 +123,7 @@ void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part 
 /* --- charts --- */
 
 #define SERIES_MAX 12
+#define LOG_FROM   12 /* times the lowest speed-up that the highest is */
 
 static int count_series(const struct lab_gangs *gangs) {
     int count = 0;
@@ -163,6 +164,16 @@ static const char *batch_title(const struct lab_gang *gang) {
                                               : "Batch, shared by all devices [samples]";
 }
 
+/* Whether a linear axis would press some speed-ups to its foot. */
+static bool far_apart(const struct lab_gangs *gangs) {
+    double low = 1, high = 1;
+    for (int i = 0; i < gangs->count; i++) {
+        low = fmin(low, gangs->items[i].speedup.value); /* fmin passes NaN over */
+        high = fmax(high, gangs->items[i].speedup.value);
+    }
+    return high > LOG_FROM * low;
+}
+
 void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct lab_gangs *gangs,
                                const char *name, struct lab_arena *arena) {
     struct lab_chart chart = chart_of(gangs, name);
@@ -175,9 +186,10 @@ void lab_gangs_add_batch_chart(struct lab_analysis_result *result, const struct 
             high = fmax(high, gangs->items[next].batch);
         }
         struct lab_rows rows = LAB_ROWS(gang_fields, first, next - i);
+        static const char title[] = "Speed-up over one device [×]";
         struct lab_chart_panel *panel =
             lab_chart_add_panel(&chart, first->model, lab_axis_log(batch_title(first)),
-                                lab_axis("Speed-up over one device [×]"), arena);
+                                far_apart(gangs) ? lab_axis_log(title) : lab_axis(title), arena);
         lab_rows_add_series(panel, &rows, "batch_size", "speedup", "series", LAB_CHART_LINE_POINTS,
                             arena);
         lab_panel_add_series(

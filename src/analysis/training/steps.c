@@ -34,7 +34,7 @@ struct bar { /* a part of a step */
 };
 
 static const struct lab_field bar_fields[] = {
-    LAB_FIELD(struct bar, label, "label", "Batch on devices", LAB_UNIT_TEXT),
+    LAB_FIELD(struct bar, label, "label", "Batch, devices", LAB_UNIT_TEXT),
     LAB_FIELD(struct bar, part, "part", "Part", LAB_UNIT_TEXT),
     LAB_FIELD(struct bar, ms, "ms", "ms", LAB_UNIT_NUMBER),
 };
@@ -47,7 +47,8 @@ static struct step make_step(const struct lab_training_row *row, struct lab_aren
     return (struct step){
         .model = row->model,
         .scaling = row->work.weak ? "weak" : NULL,
-        .label = lab_arena_printf(arena, "%.0f on %d", row->work.batch, row->work.devices),
+        .label = lab_arena_printf(arena, "batch %.0f, %d device%s", row->work.batch,
+                                  row->work.devices, row->work.devices == 1 ? "" : "s"),
         .batch = row->work.batch,
         .devices = row->work.devices,
         .step_s = row->time_s,
@@ -74,11 +75,13 @@ static bool add_panel(struct lab_chart *chart, const struct step *steps, int cou
             any |= !isnan(all[p].ms);
         }
     }
-    struct lab_chart_panel *panel =
-        lab_chart_add_panel(chart, steps[0].model, lab_axis("Batch on devices"),
-                            lab_axis_from("Time of a step [ms]", 0), arena);
-    lab_rows_add_series(panel, &LAB_ROWS(bar_fields, bars, bar_count), "label", "ms", "part",
-                        LAB_CHART_STACK, arena);
+    struct lab_chart_panel *panel = lab_chart_add_panel(
+        chart, steps[0].model, lab_axis(""), lab_axis_from("Time of a step [ms]", 0), arena);
+    struct lab_chart_series *parts =
+        lab_rows_add_series(panel, &LAB_ROWS(bar_fields, bars, bar_count), "label", "ms", "part",
+                            LAB_CHART_STACK, arena);
+    for (int s = 0; s < panel->series_count; s++)
+        parts[s].valued = true;
     return any;
 }
 

@@ -418,6 +418,23 @@ LAB_TEST(a_line_is_dashed_alike_in_all_panels) {
     assert_contains(g->text.text, ">GPU 0, baseline, softmax8192x2048<"); /* not "GPU 0, …" */
 }
 
+/* Above the parts of a stack stands what they are together. */
+LAB_TEST(a_stack_has_its_total) {
+    struct given *g = *state;
+    static const char *const names[] = {"a", "b"};
+    static double x[] = {0, 1}, y[] = {3, 4}, more[] = {12.5, 20};
+    struct lab_chart_series series[] = {
+        {"forward", LAB_CHART_STACK, x, y, .count = 2, .valued = true},
+        {"backward", LAB_CHART_STACK, x, more, .count = 2, .valued = true}};
+    struct lab_chart_panel panel = {
+        .x = given_names("", names, 2), .y = given_axis("y"), .series = series, .series_count = 2};
+    struct lab_chart chart = {.name = "x", .panels = &panel, .panel_count = 1};
+    lab_plot_svg(&chart, (struct lab_plot_view){0}, &g->text);
+    assert_contains(g->text.text, ">15.5<");
+    assert_contains(g->text.text, ">24.0<");
+    assert_null(strstr(g->text.text, ">4.0<"));
+}
+
 /* Points of single devices stand on the bar of their phase, not between bars. */
 LAB_TEST(points_stand_on_their_bars) {
     struct given *g = *state;
