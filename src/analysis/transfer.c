@@ -158,6 +158,25 @@ static void add_copies(const struct adding *to, const struct lab_transfer_copies
               "bandwidth_gb_per_s", "path");
 }
 
+/* With the reference itself, which has no change and is a point of the line all the same. */
+static struct lab_rows drawn_rows(const struct lab_transfer_answer *answer,
+                                  struct lab_arena *arena) {
+    struct lab_transfer_row *rows =
+        lab_arena_copy(arena, answer->rows, (size_t)answer->count, sizeof *rows);
+    double width = NAN; /* of the others: one run each has none */
+    for (int i = 0; i < answer->count; i++)
+        width = fmax(width, 0 * (rows[i].change.high - rows[i].change.low));
+    for (int i = 0; i < answer->count; i++) {
+        struct lab_claim *change = &rows[i].change;
+        if (!isnan(change->effect) || !*change->subject ||
+            !lab_str_equal(change->subject, change->reference))
+            continue;
+        change->effect = 0;
+        change->low = change->high = width;
+    }
+    return LAB_ROWS(row_fields, rows, answer->count);
+}
+
 static void add_question(const struct adding *to, const struct lab_transfer_answer *answer,
                          const struct look *look) {
     struct lab_effect none = effect_of(&lab_claim_none);
@@ -179,7 +198,8 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
     lab_rows_add_claims(to->result, &rows, to->arena);
     drawn.name = lab_arena_printf(to->arena, "%s, compared with %s", look->name,
                                   pressure ? "the nearest NUMA node" : answer->pooled.reference);
-    add_chart(to, &drawn, lab_axis("Change of throughput [%]"), &rows, "value", "change", "model");
+    struct lab_rows all = drawn_rows(answer, to->arena);
+    add_chart(to, &drawn, lab_axis("Change of throughput [%]"), &all, "value", "change", "model");
 }
 
 /* --- the whole --- */

@@ -150,6 +150,9 @@ LAB_TEST(a_batch_that_helps_is_pooled_then_by_model) {
                      LAB_CLAIM_NO);
     assert_says(result.parts[1].answer, "Batch 32: ");
     assert_says(result.answer, " vit32x4x256 with batch 16: ");
+    const struct lab_chart_series *line = &chart(&result, "transfer_batch")->panels[0].series[0];
+    assert_true(line->count == 4 && line->x[0] == 4); /* the reference is a point of the line */
+    assert_true(line->y[0] == 0 && line->low[0] == 0 && line->high[0] == 0);
     assert_says(result.answer, ". vit16x8x768: no difference larger than "); /* with 16, not 32 */
     assert_null(result.action);                                              /* of one pool */
     given_end(&given);
