@@ -140,8 +140,8 @@ const char *lab_study_count_words(const struct lab_study_table *study, int count
 
 const char *lab_study_pair_words(const struct lab_study_table *study, int pairs, int works,
                                  struct lab_arena *arena) {
-    const char *words = lab_study_count_words(study, works, arena);
-    return pairs == works && !strstr(words, "configuration")
+    const char *words = pairs == works ? lab_study_count_words(study, works, arena) : NULL;
+    return words && !strstr(words, "configuration")
                ? words
                : lab_arena_printf(arena, "%d configuration%s", pairs, pairs == 1 ? "" : "s");
 }

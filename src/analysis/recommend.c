@@ -108,23 +108,24 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
         lab_choices_decided(placements, model) || best != lab_choices_default(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
+        if (item->model != model)
+            continue;
         bool use = lab_choices_alike(placements, best, i),
              open = lab_choices_open(placements, best, i);
-        if (item->model == model)
-            LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
-                                                       .point = item->point->name,
-                                                       .gpu_ids = item->devices,
-                                                       .nodes = item->nodes,
-                                                       .series = open      ? "inconclusive"
-                                                                 : !use    ? "others"
-                                                                 : decided ? "recommended"
-                                                                           : "default",
-                                                       .batch = item->batch,
-                                                       .compiled = item->compiled,
-                                                       .local = item->local,
-                                                       .runs = item->point->count,
-                                                       .rate = rate_of(item),
-                                                       .change = item->claim};
+        LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
+                                                   .point = item->point->name,
+                                                   .gpu_ids = item->devices,
+                                                   .nodes = item->nodes,
+                                                   .series = open      ? "inconclusive"
+                                                             : !use    ? "others"
+                                                             : decided ? "recommended"
+                                                                       : "default",
+                                                   .batch = item->batch,
+                                                   .compiled = item->compiled,
+                                                   .local = item->local,
+                                                   .runs = item->point->count,
+                                                   .rate = rate_of(item),
+                                                   .change = item->claim};
     }
     *ret_rows = rows;
     return count;
@@ -344,36 +345,10 @@ static int leave_remote(const struct lab_choices *placements, struct row *rows, 
     return kept;
 }
 
-struct
-    shared { /* bytes of all placements' words, whole parts of lists, that don't tell them apart */
-    size_t before, after;
-};
-
-static struct shared share(struct shared most, const char *a, const char *b) {
-    size_t a_length = strlen(a), b_length = strlen(b);
-    struct shared all = {0};
-    for (size_t i = 0; i < most.before && a[i] == b[i]; i++)
-        if (i > 0 && a[i - 1] == ',' && a[i] == ' ')
-            all.before = i + 1;
-    size_t left = (a_length < b_length ? a_length : b_length) - all.before;
-    for (size_t i = 1; i <= most.after && i < left && a[a_length - i] == b[b_length - i]; i++)
-        if (a[a_length - i] == ',')
-            all.after = i;
-    return all;
-}
-
-static struct shared find_shared(const struct lab_choices *placements) {
-    struct shared all = {0};
-    if (placements->count > 0)
-        all.before = all.after = strlen(placements->items[0].words);
-    for (int i = 0; i < placements->count; i++)
-        all = share(all, placements->items[0].words, placements->items[i].words);
-    return all;
-}
-
 /* "uncompiled" of "GPU 0, NUMA node 0, uncompiled" where all are on that device and node, which
  * the caption says: long labels would be cut. */
-static void label_rows(struct row *rows, int count, struct shared all, struct lab_arena *arena) {
+static void label_rows(struct row *rows, int count, struct lab_choice_shared all,
+                       struct lab_arena *arena) {
     for (int i = 0; i < count; i++) {
         size_t length = strlen(rows[i].words) - all.before - all.after;
         rows[i].label = lab_arena_printf(arena, "%.*s", (int)length, rows[i].words + all.before);
@@ -422,16 +397,6 @@ static const char *mark_words(const struct lab_chart *chart, const struct lab_ch
     return lab_arena_strdup(arena, text.text);
 }
 
-static const char *shared_words(const struct lab_choices *placements, struct shared all,
-                                struct lab_arena *arena) {
-    if (all.before + all.after == 0)
-        return NULL;
-    const char *words = placements->items[0].words;
-    return lab_arena_printf(arena, "All placements: %.*s%s.",
-                            (int)(all.before ? all.before - 2 : 0), words,
-                            words + strlen(words) - all.after + (all.before ? 0 : 2));
-}
-
 /* Models with several placements, from the first to the last where more than fit; returns how many
  * there are. Nothing of settings that had no effect: their differences are noise. */
 static int choose_models(const struct lab_choices *placements, int room, int *ret_models,
@@ -458,7 +423,8 @@ static int choose_models(const struct lab_choices *placements, int room, int *re
 
 static void add_panels(struct lab_chart *chart, const struct lab_choices *placements, bool only,
                        struct lab_arena *arena) {
-    struct shared all = only ? find_shared(placements) : (struct shared){0};
+    struct lab_choice_shared all =
+        only ? lab_choices_shared(placements) : (struct lab_choice_shared){0};
     int models[PANELS_MAX], shown,
         count_all =
             choose_models(placements, PANELS_MAX - chart->panel_count, models, &shown, arena);
@@ -490,8 +456,9 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         if (chart->panels[p].x.name_count > NAMES_MOST)
             chart->columns = 1;
     if (chart->panel_count > 0)
-        chart->caption = mark_words(chart, placements,
-                                    only ? shared_words(placements, all, arena) : NULL, arena);
+        chart->caption =
+            mark_words(chart, placements,
+                       only ? lab_choices_shared_words(placements, all, arena) : NULL, arena);
     chart->simulated |= placements->study->simulated;
 }
 
@@ -515,6 +482,11 @@ static const char *add_study(struct lab_analysis_result *result,
     for (int m = 0; m < placements.model_count; m++)
         add_part(result, &placements, m, prefix, arena);
     lab_study_add_notes(study, prefix, &result->notes, arena);
+    if (placements.gaining > LAB_CHOICES_PAIRED)
+        lab_analysis_note(&result->notes, arena,
+                          "Of %d batch sizes or settings that gain, the %d that gain most are "
+                          "compared with each other.",
+                          placements.gaining, LAB_CHOICES_PAIRED);
     add_panels(chart, &placements, input->study_count == 1, arena);
     if (placements.allreduce) {
         result->command = lab_arena_printf(arena, "gpulab run %s device=cuda", study->option);

@@ -10,42 +10,33 @@
 
 /* --- the best --- */
 
-/* What is known of a level for that model: its own claim, else that over all models. What isn't
- * worth a change is 0. */
-static double gain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
-                      const char *level) {
-    double gain = 0;
-    for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *row = &placements->rows[i];
-        bool own = row->model == model;
-        if (row->factor != factor || (row->model >= 0 && !own) || !lab_str_equal(row->level, level))
-            continue;
-        bool many = factor == LAB_FACTOR_BATCH || factor == LAB_FACTOR_SETTINGS;
-        if (row->claim.verdict == LAB_CLAIM_YES)
-            gain = fabs(row->claim.effect) < LAB_CLAIM_WORTH ||
-                           (many && lab_claim_is_gain(&row->claim) && !row->chosen)
-                       ? 0
-                       : row->claim.effect;
-        else if (own && row->claim.verdict == LAB_CLAIM_NO)
-            gain = 0;
-    }
-    return gain;
+/* What a claim says of a level's gain: what isn't worth a change is 0. */
+static double gain_by(const struct lab_factor_row *row) {
+    bool many = row->factor == LAB_FACTOR_BATCH || row->factor == LAB_FACTOR_SETTINGS;
+    return fabs(row->claim.effect) < LAB_CLAIM_WORTH ||
+                   (many && lab_claim_is_gain(&row->claim) && !row->chosen)
+               ? 0
+               : row->claim.effect;
 }
 
-static const struct lab_factor_row *own_row(const struct lab_choices *placements, int model,
-                                            enum lab_factor factor, const char *level) {
-    for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *row = &placements->rows[i];
-        if (row->factor == factor && row->model == model && lab_str_equal(row->level, level))
-            return row;
-    }
-    return NULL;
+/* What is known of a level for that model: its own claim, else that over all models. */
+static double gain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
+                      const char *level) {
+    const struct lab_factor_row *own = model < 0
+                                           ? NULL
+                                           : lab_choices_row(placements, model, factor, level),
+                                *all = lab_choices_row(placements, -1, factor, level);
+    if (own && own->claim.verdict == LAB_CLAIM_YES)
+        return gain_by(own);
+    if (own && own->claim.verdict == LAB_CLAIM_NO)
+        return 0;
+    return all && all->claim.verdict == LAB_CLAIM_YES ? gain_by(all) : 0;
 }
 
 /* What that model shows of a level for certain, however little. */
 static double certain_of(const struct lab_choices *placements, int model, enum lab_factor factor,
                          const char *level) {
-    const struct lab_factor_row *row = own_row(placements, model, factor, level);
+    const struct lab_factor_row *row = lab_choices_row(placements, model, factor, level);
     return row && row->claim.verdict == LAB_CLAIM_YES ? row->claim.effect : 0;
 }
 
@@ -165,11 +156,11 @@ static const char *rest_words(const struct lab_choices *placements, const struct
     if (!varies)
         return placements->varies[LAB_FACTOR_BATCH] ? " (the only batch tested)" : "";
     for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *over_all = &placements->rows[i],
-                                    *row = own_row(placements, item->model, LAB_FACTOR_BATCH,
-                                                   over_all->level);
-        if (over_all->factor == LAB_FACTOR_BATCH && over_all->model < 0 && over_all->chosen &&
-            row && !*item->levels[LAB_FACTOR_BATCH] && row->claim.verdict == LAB_CLAIM_YES)
+        const struct lab_factor_row *over_all = &placements->rows[i], *row;
+        if (over_all->factor != LAB_FACTOR_BATCH || over_all->model >= 0 || !over_all->chosen)
+            continue;
+        row = lab_choices_row(placements, item->model, LAB_FACTOR_BATCH, over_all->level);
+        if (row && !*item->levels[LAB_FACTOR_BATCH] && row->claim.verdict == LAB_CLAIM_YES)
             return lab_arena_printf(arena, " (%s: %s)", lab_claim_within(row->level, arena),
                                     lab_claim_effect(&row->claim, arena));
     }

@@ -63,7 +63,7 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
             row.pairs > 1
                 ? lab_arena_printf(arena, "%s%s",
                                    lab_study_pair_words(placements->study, row.pairs, 1, arena),
-                                   lab_choices_without(placements, arena))
+                                   placements->without)
                 : NULL;
         if (row.pairs > 0 && !is_listed(rows, *ret_count, &row))
             LAB_ADD(rows, *ret_count, arena) = row;
@@ -102,43 +102,44 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
 
 /* Over all models, for certain and by what is worth a change: against the others, or as what
  * others are compared with. */
-static bool is_slow_device(const struct lab_choices *placements, const struct lab_choice *item) {
-    const char *device = item->levels[LAB_FACTOR_DEVICE];
+static bool is_slow_device(const struct lab_choices *placements, const char *device) {
     for (int i = 0; i < placements->row_count; i++) {
         const struct lab_factor_row *row = &placements->rows[i];
+        if (row->factor != LAB_FACTOR_DEVICE || row->model >= 0 ||
+            row->claim.verdict != LAB_CLAIM_YES)
+            continue;
         double loss = lab_str_equal(row->level, device)       ? -row->claim.effect
                       : lab_str_equal(row->reference, device) ? row->claim.effect
                                                               : 0;
-        if (row->factor == LAB_FACTOR_DEVICE && row->model < 0 &&
-            row->claim.verdict == LAB_CLAIM_YES && loss >= LAB_CLAIM_WORTH)
+        if (loss >= LAB_CLAIM_WORTH)
             return true;
     }
     return false;
 }
 
-void lab_choices_mark_avoided(struct lab_choices *placements) {
-    for (int i = 0; i < placements->count; i++) {
-        struct lab_choice *item = &placements->items[i];
-        item->avoided = *item->levels[LAB_FACTOR_NODE] != '\0' || is_slow_device(placements, item);
-    }
-}
-
-const char *lab_choices_without(const struct lab_choices *placements, struct lab_arena *arena) {
+void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *arena) {
+    const struct lab_choice_index *devices = &placements->index[LAB_FACTOR_DEVICE];
     const char **names = NULL;
     int count = 0;
+    bool *slow = lab_arena_alloc(arena, (size_t)devices->level_count + 1, sizeof *slow),
+         *named = lab_arena_alloc(arena, (size_t)devices->level_count + 1, sizeof *named);
+    for (int d = 0; d < devices->level_count; d++)
+        slow[d] = is_slow_device(placements, devices->levels[d]);
     for (int i = 0; i < placements->count; i++) {
-        const struct lab_choice *item = &placements->items[i];
-        const char *device = item->levels[LAB_FACTOR_DEVICE];
-        if (*device && is_slow_device(placements, item) &&
-            lab_list_find_text(names, count, device) < 0)
-            LAB_ADD(names, count, arena) = device;
+        struct lab_choice *item = &placements->items[i];
+        int device = item->level_numbers[LAB_FACTOR_DEVICE];
+        item->avoided = *item->levels[LAB_FACTOR_NODE] != '\0' || slow[device];
+        if (slow[device] && !named[device])
+            LAB_ADD(names, count, arena) = item->levels[LAB_FACTOR_DEVICE];
+        named[device] |= slow[device];
     }
+    placements->without = "";
     if (count == 0)
-        return "";
+        return;
     LAB_ADD(names, count, arena) = NULL;
     LAB_AUTO(str, list);
     lab_str_add_list(&list, names, "and");
-    return lab_arena_printf(arena, " without %s", list.text);
+    placements->without = lab_arena_printf(arena, " without %s", list.text);
 }
 
 /* --- on the others --- */

@@ -21,25 +21,12 @@ static const struct {
 
 /* --- levels --- */
 
-bool lab_choices_same_else(const struct lab_choice *a, const struct lab_choice *b,
-                           enum lab_factor factor) {
-    if (a->model != b->model)
-        return false;
-    return (factor == LAB_FACTOR_NODE ||
-            (factor == LAB_FACTOR_DEVICE ? lab_str_equal(a->distances, b->distances)
-                                         : lab_str_equal(a->nodes, b->nodes))) &&
-           (factor == LAB_FACTOR_DEVICE || lab_str_equal(a->devices, b->devices)) &&
-           (factor == LAB_FACTOR_BATCH || lab_str_equal(a->batch_text, b->batch_text)) &&
-           (factor == LAB_FACTOR_COMPILE || a->compiled == b->compiled) &&
-           (factor == LAB_FACTOR_SETTINGS || lab_str_equal(a->settings, b->settings));
-}
-
 /* The nearest node of those tested; of unknown distances the lowest number. */
 static bool is_nearest(const struct lab_choices *placements, const struct lab_choice *placement) {
-    for (int i = 0; i < placements->count; i++) {
-        const struct lab_choice *other = &placements->items[i];
-        if (!lab_choices_same_else(placement, other, LAB_FACTOR_NODE))
-            continue;
+    const struct lab_choice_lists *lists = &placements->index[LAB_FACTOR_NODE].groups;
+    int group = placement->groups[LAB_FACTOR_NODE];
+    for (int i = lists->first[group]; i < lists->first[group + 1]; i++) {
+        const struct lab_choice *other = &placements->items[lists->items[i]];
         if (other->distance != placement->distance
                 ? other->distance < placement->distance
                 : !placement->distance && strverscmp(other->nodes, placement->nodes) < 0)
@@ -99,71 +86,79 @@ static const char *reference_of(const struct lab_choices *placements, enum lab_f
 
 /* --- one level against the reference --- */
 
-static bool is_reference(const struct lab_choice *placement, enum lab_factor factor,
-                         const char *level, const char *against) {
-    if (against)
-        return lab_str_equal(placement->levels[factor], against);
-    return factor == LAB_FACTOR_DEVICE ? !lab_str_equal(placement->levels[factor], level)
-                                       : !*placement->levels[factor];
+struct asked { /* a level against others, by their numbers */
+    const struct lab_choices *placements;
+    const struct lab_factor_row *row;
+    int level, against;
+    bool of_reference; /* `against` isn't a level */
+};
+
+static bool is_level(const struct asked *asked, const struct lab_choice *item) {
+    return item->level_numbers[asked->row->factor] == asked->level;
+}
+
+static bool is_reference(const struct asked *asked, const struct lab_choice *item) {
+    enum lab_factor factor = asked->row->factor;
+    if (!asked->of_reference)
+        return item->level_numbers[factor] == asked->against;
+    return factor == LAB_FACTOR_DEVICE ? !is_level(asked, item) : !*item->levels[factor];
 }
 
 static bool counts(const struct lab_choice *item, const struct lab_factor_row *row) {
     return !row->advised || !item->avoided;
 }
 
-struct sides { /* of placements alike in all else */
-    int level, reference;
+struct pair { /* placements alike in all else, on both sides */
+    const int *items;
+    int count, level, reference;
+    int model;
 };
 
-static struct sides count_sides(const struct lab_choices *placements, int at,
-                                const struct lab_factor_row *row, const char *against) {
-    struct sides sides = {0};
-    for (int i = 0; i < placements->count; i++) {
-        const struct lab_choice *item = &placements->items[i];
-        if (!lab_choices_same_else(item, &placements->items[at], row->factor) || !counts(item, row))
-            continue;
-        sides.level += lab_str_equal(item->levels[row->factor], row->level);
-        sides.reference += is_reference(item, row->factor, row->level, against);
-    }
-    return sides;
-}
-
-/* The first placement of the level among those that are alike in all else. */
-static bool begins_pair(const struct lab_choices *placements, int at,
-                        const struct lab_factor_row *row) {
-    const struct lab_choice *item = &placements->items[at];
-    if (!lab_str_equal(item->levels[row->factor], row->level) || !counts(item, row) ||
-        (row->model >= 0 && item->model != row->model) ||
-        (row->of_model && !lab_str_equal(item->point->runs[0]->model, row->of_model)))
+/* Those of the group that this placement begins, which is the first of the level in it; none of
+ * another. */
+static bool find_pair(const struct asked *asked, int at, struct pair *ret) {
+    const struct lab_factor_row *row = asked->row;
+    const struct lab_choice *items = asked->placements->items;
+    const struct lab_choice_lists *lists = &asked->placements->index[row->factor].groups;
+    int group = items[at].groups[row->factor];
+    *ret = (struct pair){.items = lists->items + lists->first[group],
+                         .count = lists->first[group + 1] - lists->first[group],
+                         .model = items[at].model};
+    if (!counts(&items[at], row) || (row->model >= 0 && items[at].model != row->model) ||
+        (row->of_model && !lab_str_equal(items[at].point->runs[0]->model, row->of_model)))
         return false;
-    for (int i = 0; i < at; i++)
-        if (lab_str_equal(placements->items[i].levels[row->factor], row->level) &&
-            lab_choices_same_else(&placements->items[i], item, row->factor))
+    for (int i = 0; i < ret->count; i++) {
+        const struct lab_choice *item = &items[ret->items[i]];
+        if (ret->items[i] < at && is_level(asked, item))
             return false;
-    return true;
+        ret->level += counts(item, row) && is_level(asked, item);
+        ret->reference += counts(item, row) && is_reference(asked, item);
+    }
+    return ret->reference > 0;
 }
 
-/* How many of a model there are; -1 = of all. */
-static int count_pairs(const struct lab_choices *placements, const struct lab_factor_row *row,
-                       const char *against, int model) {
-    int count = 0;
-    for (int at = 0; at < placements->count; at++)
-        count += (model < 0 || placements->items[at].model == model) &&
-                 begins_pair(placements, at, row) &&
-                 count_sides(placements, at, row, against).reference > 0;
-    return count;
+static struct pair *find_pairs(const struct asked *asked, struct lab_arena *arena, int *ret_count) {
+    const struct lab_choice_lists *lists = &asked->placements->index[asked->row->factor].by_level;
+    struct pair *pairs = NULL, pair;
+    *ret_count = 0;
+    for (int i = asked->level < 0 ? 0 : lists->first[asked->level];
+         asked->level >= 0 && i < lists->first[asked->level + 1]; i++)
+        if (find_pair(asked, lists->items[i], &pair))
+            LAB_ADD(pairs, *ret_count, arena) = pair;
+    return pairs;
 }
 
 /* Models that have no such pair aren't counted. */
 static const char *subject_of(const struct lab_choices *placements,
-                              const struct lab_factor_row *row, const char *against,
+                              const struct lab_factor_row *row, const struct pair *pairs,
                               const char **ret_mean_of, struct lab_arena *arena) {
     int models = 0, last = 0;
-    for (int m = 0; m < placements->model_count; m++)
-        if (count_pairs(placements, row, against, m) > 0) {
-            last = m;
-            models++;
-        }
+    bool *seen = lab_arena_alloc(arena, (size_t)placements->model_count + 1, sizeof *seen);
+    for (int i = 0; i < row->pairs; i++) {
+        models += !seen[pairs[i].model];
+        seen[pairs[i].model] = true;
+        last = pairs[i].model > last ? pairs[i].model : last;
+    }
     bool nodes = placements->varies[LAB_FACTOR_NODE] && row->factor != LAB_FACTOR_NODE;
     if (row->pairs > 1)
         *ret_mean_of = lab_study_pair_words(placements->study, row->pairs, models, arena);
@@ -176,8 +171,7 @@ static const char *subject_of(const struct lab_choices *placements,
                 ? "local"
                 : "nearest");
     if (row->pairs > 1 && row->advised)
-        *ret_mean_of =
-            lab_arena_printf(arena, "%s%s", *ret_mean_of, lab_choices_without(placements, arena));
+        *ret_mean_of = lab_arena_printf(arena, "%s%s", *ret_mean_of, placements->without);
     return placements->model_count > 1 && models == 1
                ? lab_arena_printf(arena, "%s, %s", row->level, placements->models[last])
                : row->level;
@@ -185,25 +179,24 @@ static const char *subject_of(const struct lab_choices *placements,
 
 void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_row *row,
                         const char *against, struct lab_arena *arena) {
+    struct asked asked = {placements, row, lab_choices_level(placements, row->factor, row->level),
+                          against ? lab_choices_level(placements, row->factor, against) : -1,
+                          !against};
+    LAB_AUTO(arena, scratch);
     struct lab_contrast contrast = {.arena = arena};
-    row->pairs = count_pairs(placements, row, against, -1);
-    for (int at = 0; at < placements->count; at++) {
-        struct sides sides = count_sides(placements, at, row, against);
-        if (!begins_pair(placements, at, row) || sides.reference == 0)
-            continue;
-        for (int i = 0; i < placements->count; i++) {
-            const struct lab_choice *item = &placements->items[i];
-            if (!lab_choices_same_else(item, &placements->items[at], row->factor) ||
-                !counts(item, row))
+    struct pair *pairs = find_pairs(&asked, &scratch, &row->pairs);
+    for (int p = 0; p < row->pairs; p++)
+        for (int i = 0; i < pairs[p].count; i++) {
+            const struct lab_choice *item = &placements->items[pairs[p].items[i]];
+            if (!counts(item, row))
                 continue;
-            if (lab_str_equal(item->levels[row->factor], row->level))
-                lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / sides.level);
-            else if (is_reference(item, row->factor, row->level, against))
-                lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / sides.reference);
+            if (is_level(&asked, item))
+                lab_contrast_add(&contrast, item->point, 1.0 / row->pairs / pairs[p].level);
+            else if (is_reference(&asked, item))
+                lab_contrast_add(&contrast, item->point, -1.0 / row->pairs / pairs[p].reference);
         }
-    }
     bool unused = row->factor == LAB_FACTOR_SETTINGS && placements->allreduce;
-    const char *mean_of = NULL, *subject = subject_of(placements, row, against, &mean_of, arena);
+    const char *mean_of = NULL, *subject = subject_of(placements, row, pairs, &mean_of, arena);
     row->claim = lab_claim_named(
         unused ? lab_claim_none : lab_claim_estimate(&contrast, LAB_STUDY_RATE),
         row->model < 0 ? factors[row->factor].kind : factors[row->factor].model_kind, subject,
@@ -216,12 +209,17 @@ static void add_rows(struct lab_choices *placements, enum lab_factor factor, int
                      struct lab_arena *arena) {
     const char **levels = NULL, *against = NULL;
     int count = 0;
+    bool *seen =
+        lab_arena_alloc(arena, (size_t)placements->index[factor].level_count + 1, sizeof *seen);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
-        bool seen = !*item->levels[factor] || (model >= 0 && item->model != model) ||
-                    (gangs && item->point->runs[0]->rank_count == 1);
-        if (!seen && lab_list_find_text(levels, count, item->levels[factor]) < 0)
-            LAB_ADD(levels, count, arena) = item->levels[factor];
+        int number = item->level_numbers[factor];
+        bool other = !*item->levels[factor] || (model >= 0 && item->model != model) ||
+                     (gangs && item->point->runs[0]->rank_count == 1);
+        if (other || seen[number])
+            continue;
+        seen[number] = true;
+        LAB_ADD(levels, count, arena) = item->levels[factor];
     }
     if (factor == LAB_FACTOR_DEVICE && count <= 2) {
         against = count == 2 ? levels[0] : NULL;
@@ -314,35 +312,56 @@ bool lab_claim_is_gain(const struct lab_claim *claim) {
     return claim->verdict == LAB_CLAIM_YES && claim->effect >= LAB_CLAIM_WORTH;
 }
 
+/* Of `rows` those that gain, in their order. */
+static int list_gains(const struct lab_factor_row *rows, int count, struct lab_arena *arena,
+                      int **ret_gains, int *ret_all) {
+    int found = 0, kept = 0, *gains = lab_arena_alloc(arena, (size_t)count + 1, sizeof *gains);
+    double *effects = lab_arena_alloc(arena, (size_t)count + 1, sizeof *effects);
+    for (int i = 0; i < count; i++)
+        if (lab_claim_is_gain(&rows[i].claim)) {
+            effects[found] = rows[i].claim.effect;
+            gains[found++] = i;
+        }
+    *ret_gains = gains;
+    *ret_all = found;
+    if (found <= LAB_CHOICES_PAIRED)
+        return found;
+    LAB_SORT_NUMBERS(effects, found);
+    for (int i = 0; i < found && kept < LAB_CHOICES_PAIRED; i++)
+        if (rows[gains[i]].claim.effect >= effects[found - LAB_CHOICES_PAIRED])
+            gains[kept++] = gains[i];
+    return kept;
+}
+
 /*
  * Of levels that gain over the reference, the first that no other one beats: levels are compared
  * with each other, and verdicts hold together. So the largest of many isn't taken for the best by
  * chance, and of batches that don't differ it is the smallest. It comes first among its rows.
  */
-static void choose_level(const struct lab_choices *placements, struct lab_factor_row *rows,
-                         int count, struct lab_arena *arena) {
+static void choose_level(struct lab_choices *placements, struct lab_factor_row *rows, int count,
+                         struct lab_arena *arena) {
+    int *gains, all, gain_count = list_gains(rows, count, arena, &gains, &all);
+    int chosen = -1, claim_count = 0;
+    placements->gaining = all > placements->gaining ? all : placements->gaining;
     struct lab_factor_row *pairs =
-        lab_arena_alloc(arena, (size_t)count * (size_t)count + 1, sizeof *pairs);
+        lab_arena_alloc(arena, (size_t)gain_count * (size_t)gain_count + 1, sizeof *pairs);
     struct lab_claim **claims = NULL;
-    int claim_count = 0, chosen = -1;
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < count; k++) {
-            struct lab_factor_row *pair = &pairs[i * count + k];
-            *pair = rows[i];
-            pair->claim = lab_claim_none;
-            if (i <= k || !lab_claim_is_gain(&rows[i].claim) || !lab_claim_is_gain(&rows[k].claim))
-                continue;
-            lab_factor_compare(placements, pair, rows[k].level, arena);
+    for (int i = 0; i < gain_count; i++)
+        for (int k = 0; k < i; k++) {
+            struct lab_factor_row *pair = &pairs[i * gain_count + k];
+            *pair = rows[gains[i]];
+            lab_factor_compare(placements, pair, rows[gains[k]].level, arena);
             LAB_ADD(claims, claim_count, arena) = &pair->claim;
         }
     lab_claim_adjust(claims, claim_count);
-    for (int i = 0; i < count && chosen < 0; i++) {
-        bool beaten = !lab_claim_is_gain(&rows[i].claim);
-        for (int k = 0; k < count; k++) {
-            const struct lab_claim *pair = &pairs[k > i ? k * count + i : i * count + k].claim;
-            beaten |= pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i);
+    for (int i = 0; i < gain_count && chosen < 0; i++) {
+        bool beaten = false;
+        for (int k = 0; k < gain_count; k++) {
+            const struct lab_claim *pair =
+                &pairs[k > i ? k * gain_count + i : i * gain_count + k].claim;
+            beaten |= k != i && pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i);
         }
-        chosen = beaten ? -1 : i;
+        chosen = beaten ? -1 : gains[i];
     }
     if (chosen < 0)
         return;
@@ -385,14 +404,16 @@ int lab_choices_default(const struct lab_choices *placements, int model) {
 
 static void compare_placements(struct lab_choices *placements, struct lab_arena *arena) {
     struct lab_claim **claims = NULL;
-    int count = 0;
+    int count = 0,
+        *defaults = lab_arena_alloc(arena, (size_t)placements->model_count + 1, sizeof *defaults);
     bool any = false;
+    for (int m = 0; m < placements->model_count; m++)
+        defaults[m] = lab_choices_default(placements, m);
     for (int i = 0; i < placements->row_count; i++)
         any |= placements->rows[i].claim.verdict == LAB_CLAIM_YES;
     for (int i = 0; i < placements->count; i++) {
         struct lab_choice *item = &placements->items[i];
-        const struct lab_choice *base =
-            &placements->items[lab_choices_default(placements, item->model)];
+        const struct lab_choice *base = &placements->items[defaults[item->model]];
         struct lab_contrast contrast = {.arena = arena};
         bool unused = placements->allreduce && !lab_str_equal(base->settings, item->settings);
         if (base != item && !unused)
@@ -412,7 +433,9 @@ static void compare_placements(struct lab_choices *placements, struct lab_arena 
 }
 
 void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena) {
+    lab_choices_group(placements, arena);
     set_levels(placements, arena);
+    lab_choices_number_levels(placements, arena);
     if (placements->varies[LAB_FACTOR_DEVICE])
         placements->peers = lab_peers_make(placements->study, arena);
     for (int model = -1; model < (placements->model_count > 1 ? placements->model_count : 0);
@@ -424,6 +447,7 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
             }
     judge_rows(placements, arena);
     choose_levels(placements, arena);
+    lab_choices_index_rows(placements, arena);
     compare_placements(placements, arena);
-    lab_choices_mark_avoided(placements);
+    lab_choices_mark_avoided(placements, arena);
 }

@@ -161,17 +161,19 @@ static const char *name_model(const struct lab_study_run **first, int count, int
 /* --- words --- */
 
 static void find_varying(struct lab_choices *placements) {
-    for (int i = 0; i < placements->count; i++)
-        for (int k = 0; k < i; k++) {
-            const struct lab_choice *a = &placements->items[i], *b = &placements->items[k];
-            if (a->model != b->model)
-                continue;
-            placements->varies[LAB_FACTOR_NODE] |= !lab_str_equal(a->nodes, b->nodes);
-            placements->varies[LAB_FACTOR_DEVICE] |= !lab_str_equal(a->devices, b->devices);
-            placements->varies[LAB_FACTOR_BATCH] |= !lab_str_equal(a->batch_text, b->batch_text);
-            placements->varies[LAB_FACTOR_COMPILE] |= a->compiled != b->compiled;
-            placements->varies[LAB_FACTOR_SETTINGS] |= !lab_str_equal(a->settings, b->settings);
+    const struct lab_choice *first = NULL; /* of its model: they are sorted by it */
+    for (int i = 0; i < placements->count; i++) {
+        const struct lab_choice *a = &placements->items[i], *b = first;
+        if (!first || a->model != first->model) {
+            first = a;
+            continue;
         }
+        placements->varies[LAB_FACTOR_NODE] |= !lab_str_equal(a->nodes, b->nodes);
+        placements->varies[LAB_FACTOR_DEVICE] |= !lab_str_equal(a->devices, b->devices);
+        placements->varies[LAB_FACTOR_BATCH] |= !lab_str_equal(a->batch_text, b->batch_text);
+        placements->varies[LAB_FACTOR_COMPILE] |= a->compiled != b->compiled;
+        placements->varies[LAB_FACTOR_SETTINGS] |= !lab_str_equal(a->settings, b->settings);
+    }
 }
 
 static const char *rest_of(const struct lab_choices *placements, const struct lab_choice *placement,

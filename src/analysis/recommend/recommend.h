@@ -22,6 +22,9 @@ enum lab_factor {
     LAB_FACTORS
 };
 
+/* Levels that are compared with each other: of more, those that gain most. */
+#define LAB_CHOICES_PAIRED 64
+
 struct lab_choice {
     const struct lab_study_point *point;
     int model;              /* index into models */
@@ -36,6 +39,8 @@ struct lab_choice {
     const char *words;      /* "GPU 3, NUMA node 1, batch 32, compiled": what differs */
     const char *rest;       /* what of that follows devices and NUMA nodes: ", batch 32" */
     const char *levels[LAB_FACTORS]; /* "" = the reference */
+    int level_numbers[LAB_FACTORS];  /* equal ones are the same level */
+    int groups[LAB_FACTORS];         /* equal ones agree in all but this factor */
     bool avoided;                    /* from a remote node, or on devices that are slower */
     double rate;                     /* geometric mean over its runs */
     struct lab_claim claim;          /* "recommend.placement": against the default one */
@@ -53,6 +58,17 @@ struct lab_factor_row { /* a level of a factor */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
 };
 
+struct lab_choice_lists { /* of number n: items[first[n]] to items[first[n + 1] - 1], ascending */
+    int *first, *items;
+};
+
+struct lab_choice_index { /* of a factor (index.c) */
+    struct lab_choice_lists groups, by_level;
+    const char **levels; /* in the order of their bytes */
+    int level_count;
+    int *rows; /* by model + 1, and level; -1 = none */
+};
+
 struct lab_choices {
     const struct lab_study_table *study;
     struct lab_choice *items; /* by devices, NUMA nodes, batch */
@@ -67,12 +83,29 @@ struct lab_choices {
     struct lab_peers peers;      /* of studies whose devices vary */
     struct lab_factor_row *rows; /* over all models first */
     int row_count;
+    struct lab_choice_index index[LAB_FACTORS];
+    int gaining; /* of batches or settings, levels that gain; LAB_CHOICES_PAIRED are paired */
+    const char *without; /* " without GPUs 0+1": devices among those that are avoided; "" = none */
 };
 
-/* Whether they agree in all but this. Devices are compared from equally distant nodes, whatever
- * their numbers. */
-bool lab_choices_same_else(const struct lab_choice *a, const struct lab_choice *b,
-                           enum lab_factor factor);
+/* index.c: fills in groups; then, of levels that are set, their numbers; then, of rows, where they
+ * are. */
+void lab_choices_group(struct lab_choices *placements, struct lab_arena *arena);
+void lab_choices_number_levels(struct lab_choices *placements, struct lab_arena *arena);
+void lab_choices_index_rows(struct lab_choices *placements, struct lab_arena *arena);
+/* A level's number; -1 = no placement has it. */
+int lab_choices_level(const struct lab_choices *placements, enum lab_factor factor,
+                      const char *level);
+/* The row of a level for that model, -1 = over all; NULL = there is none. */
+const struct lab_factor_row *lab_choices_row(const struct lab_choices *placements, int model,
+                                             enum lab_factor factor, const char *level);
+
+/* Whether they agree in all but this. */
+static inline bool lab_choices_same_else(const struct lab_choice *a, const struct lab_choice *b,
+                                         enum lab_factor factor) {
+    return a->groups[factor] == b->groups[factor];
+}
+
 /* For certain, by what is worth a change. */
 bool lab_claim_is_gain(const struct lab_claim *claim);
 
@@ -89,10 +122,8 @@ void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_
 int lab_choices_exceptions(const struct lab_choices *placements, struct lab_arena *arena,
                            struct lab_claim **ret_claims);
 
-/* Which placements are avoided; lab_choices_compare calls it. */
-void lab_choices_mark_avoided(struct lab_choices *placements);
-/* " without GPUs 0+1": devices among those that are avoided; "" = none. */
-const char *lab_choices_without(const struct lab_choices *placements, struct lab_arena *arena);
+/* Which placements are avoided, and `without`; lab_choices_compare calls it. */
+void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *arena);
 /* The batch sizes' claims over all models on the placements that aren't avoided, where some are. */
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
                         struct lab_analysis_advised **ret_advised);
@@ -115,3 +146,13 @@ const char *lab_choices_use(const struct lab_choices *placements, int best,
 /* A command that repeats the placements of a model often enough; NULL = nothing is open. */
 const char *lab_choices_next(const struct lab_choices *placements, int model,
                              struct lab_arena *arena);
+
+/* Bytes of all placements' words, whole parts of lists, that don't tell them apart (shared.c). */
+struct lab_choice_shared {
+    size_t before, after;
+};
+
+struct lab_choice_shared lab_choices_shared(const struct lab_choices *placements);
+/* "All placements: GPU 0, NUMA node 0."; NULL = they share nothing. */
+const char *lab_choices_shared_words(const struct lab_choices *placements,
+                                     struct lab_choice_shared all, struct lab_arena *arena);

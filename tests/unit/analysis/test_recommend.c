@@ -306,6 +306,25 @@ LAB_TEST(what_is_best_over_all_is_used_unless_a_model_loses_by_it) {
     given_end(&given);
 }
 
+/* Of 100 batches that gain, each with each other are 4950 comparisons; of thousands the report never
+ * came to an end. */
+LAB_TEST(of_many_batches_those_that_gain_most_are_compared) {
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    for (int i = 0; i <= 100; i++)
+        repeat(&given,
+               (struct given_run){
+                   .model = "m",
+                   .rate = i == 0 ? 1000 : 1100 + fmin(i, 90),
+                   .suffix = lab_arena_printf(&given.arena, "_batch%d", i + 1),
+                   .options = lab_arena_printf(&given.arena, "{\"batch_size\": %d}", i + 1)},
+               3, .00001);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, batch 86");
+    assert_says(result.notes[0], "Of 100 batch sizes or settings that gain, the 64 that gain most");
+    given_end(&given);
+}
+
 /* GPU 3 is too noisy for a verdict: GPUs 1 and 2 are as good as GPU 0 all the same. */
 LAB_TEST(one_noisy_device_does_not_hide_those_that_are_alike) {
     struct given_study given;
