@@ -2,6 +2,8 @@
  * figure. */
 #include "analysis/analysis_group.h"
 
+#include "base/hash.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -70,6 +72,61 @@ static bool belong_together(const struct lab_study_run *a, const struct lab_stud
            same_keys(a, b, a->test, varying) && same_keys(b, a, b->test, varying);
 }
 
+/* --- the same of many points --- */
+
+static uint64_t hash_value(uint64_t hash, const struct lab_value *value) {
+    hash = lab_hash_bytes(hash, &value->type, sizeof value->type);
+    double number = isnan(value->number) ? 0 : value->number + 0.0; /* equal ones hash alike */
+    if (value->type == LAB_VALUE_BOOL)
+        return lab_hash_bytes(hash, &value->boolean, sizeof value->boolean);
+    if (value->type == LAB_VALUE_INT)
+        return lab_hash_bytes(hash, &value->integer, sizeof value->integer);
+    if (value->type == LAB_VALUE_FLOAT)
+        return lab_hash_bytes(hash, &number, sizeof number);
+    if (value->type == LAB_VALUE_STRING)
+        return lab_hash_text(hash, value->string);
+    for (int i = 0; i < value->count; i++)
+        hash = hash_value(hash, value->items[i]);
+    return hash;
+}
+
+/* Of what belong_together compares, whatever the order of keys: those that do hash alike. */
+static uint64_t hash_run(const struct lab_study_run *run, const char *const *varying) {
+    uint64_t hash = lab_hash_text(LAB_HASH_START, run->phase), keys = 0;
+    hash = lab_hash_text(hash, run->run->workload);
+    if (lab_str_find("model", varying) < 0)
+        hash = lab_hash_text(hash, run->model);
+    for (int i = 0; i < run->rank_count; i++)
+        hash = lab_hash_text(hash, run->ranks[i].device);
+    for (int m = 0; m < 2; m++) {
+        const struct lab_value *map = m == 0 ? run->options : run->test;
+        for (int i = 0; i < map->count; i++)
+            if (lab_str_find(map->keys[i], varying) < 0 &&
+                (m == 1 || !lab_value_get(run->test, map->keys[i])))
+                keys += hash_value(lab_hash_text(LAB_HASH_START, map->keys[i]), map->items[i]);
+    }
+    return lab_hash_bytes(hash, &keys, sizeof keys);
+}
+
+struct hashed {        /* groups by their hash */
+    int *heads, *next; /* -1 = none */
+    size_t mask;
+};
+
+static struct hashed make_hashed(int count, struct lab_arena *arena) {
+    size_t size = 16;
+    while (size < 2 * (size_t)count)
+        size *= 2;
+    struct hashed hashed = {lab_arena_alloc(arena, size, sizeof *hashed.heads),
+                            lab_arena_alloc(arena, (size_t)count + 1, sizeof *hashed.next),
+                            size - 1};
+    for (size_t i = 0; i < size; i++)
+        hashed.heads[i] = -1;
+    return hashed;
+}
+
+/* --- names --- */
+
 /* "cuda:0, NUMA node 1", "cuda:0 + cuda:1, NUMA nodes 0 + 1" */
 static const char *place_words(const struct lab_study_run *run, bool any_node,
                                struct lab_arena *arena) {
@@ -88,28 +145,56 @@ static const char *place_words(const struct lab_study_run *run, bool any_node,
     return lab_arena_printf(arena, "%s, NUMA nodes %s", devices, nodes);
 }
 
-/* Keys that differ between groups; where the model is named, between groups of that model. */
-static void add_differing_keys(const struct lab_study_group *groups, int count, int at,
-                               bool of_model, const char *const *varying, struct lab_str *out) {
-    const struct lab_study_run *run = groups[at].points[0]->runs[0];
+struct differing {     /* keys that differ between groups, or between those of a model */
+    const char *model; /* NULL = of any */
+    const struct lab_study_run *first;
+    const char **keys;
+    int count;
+};
+
+static void note_differing(struct differing *of, const struct lab_study_run *run,
+                           struct lab_arena *arena) {
+    const struct lab_value *const maps[] = {of->first->options, of->first->test, run->options,
+                                            run->test};
+    for (int m = 0; m < 4; m++)
+        for (int i = 0; i < maps[m]->count; i++) {
+            const char *key = maps[m]->keys[i];
+            const struct lab_value *left = lab_study_setting(of->first, key),
+                                   *right = lab_study_setting(run, key);
+            if ((!left || !right || !lab_value_equal(left, right)) &&
+                lab_list_find_text(of->keys, of->count, key) < 0)
+                LAB_ADD(of->keys, of->count, arena) = key;
+        }
+}
+
+/* Where the model is named, between groups of that model. Returns how many lists there are. */
+static int find_differing(const struct lab_study_group *groups, int count, bool of_model,
+                          struct lab_arena *arena, struct differing **ret) {
+    int found = 0;
+    *ret = NULL;
+    for (int g = 0; g < count; g++) {
+        const struct lab_study_run *run = groups[g].points[0]->runs[0];
+        const char *model = of_model ? run->model : NULL;
+        int at = LAB_FIND(*ret, found, model, model);
+        if (!*ret || at < 0)
+            LAB_ADD(*ret, found, arena) = (struct differing){.model = model, .first = run};
+        else
+            note_differing(&(*ret)[at], run, arena);
+    }
+    return found;
+}
+
+static void add_differing_keys(const struct lab_study_run *run, const struct differing *of,
+                               const char *const *varying, struct lab_str *out) {
     for (int m = 0; m < 2; m++) {
         const struct lab_value *map = m == 0 ? run->options : run->test;
         for (int i = 0; i < map->count; i++) {
-            const struct lab_value *value = lab_study_setting(run, map->keys[i]);
-            bool differs = false;
             if (lab_str_find(map->keys[i], varying) >= 0 ||
-                (m == 0 && lab_value_get(run->test, map->keys[i])))
-                continue;
-            for (int g = 0; g < count && !differs; g++) {
-                const struct lab_study_run *other = groups[g].points[0]->runs[0];
-                const struct lab_value *theirs = lab_study_setting(other, map->keys[i]);
-                differs = (!of_model || lab_str_equal(run->model, other->model)) &&
-                          (!theirs || !lab_value_equal(value, theirs));
-            }
-            if (!differs)
+                (m == 0 && lab_value_get(run->test, map->keys[i])) ||
+                lab_list_find_text(of->keys, of->count, map->keys[i]) < 0)
                 continue;
             lab_str_printf(out, ", %s=", map->keys[i]);
-            lab_value_write(value, out);
+            lab_value_write(lab_study_setting(run, map->keys[i]), out);
         }
     }
 }
@@ -124,8 +209,12 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
         phases |= !lab_str_equal(run->phase, first->phase);
     }
     LAB_AUTO(str, text);
+    LAB_AUTO(arena, scratch);
+    struct differing *differing;
+    int lists = find_differing(groups, count, models, &scratch, &differing);
     for (int i = 0; i < count; i++) {
         const struct lab_study_run *run = groups[i].points[0]->runs[0];
+        int of = LAB_FIND(differing, lists, model, models ? run->model : NULL);
         groups[i].place = place_words(run, lab_str_find("numa_node", varying) >= 0, arena);
         lab_str_clear(&text);
         lab_str_add(&text, groups[i].place);
@@ -133,7 +222,7 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
             lab_str_printf(&text, ", %s", run->model);
         if (phases)
             lab_str_printf(&text, ", %s", run->phase);
-        add_differing_keys(groups, count, i, models, varying, &text);
+        add_differing_keys(run, &differing[of], varying, &text);
         groups[i].name = lab_arena_strdup(arena, text.text);
         size_t length = strlen(groups[i].place);
         groups[i].what = groups[i].name[length] ? groups[i].name + length + strlen(", ") : "";
@@ -168,13 +257,17 @@ int lab_study_groups(const struct lab_study_point *points, int count, const char
     size_t room = (size_t)count + 1;
     struct lab_study_group *groups = lab_arena_alloc(arena, room, sizeof *groups);
     int *group_of = lab_arena_alloc(arena, room, sizeof *group_of), found = 0;
+    LAB_AUTO(arena, scratch);
+    struct hashed hashed = make_hashed(count, &scratch);
     for (int i = 0; i < count; i++) {
-        int g = 0;
-        while (g < found &&
-               !belong_together(groups[g].points[0]->runs[0], points[i].runs[0], varying))
-            g++;
-        if (g == found) {
-            groups[found++].points = lab_arena_alloc(arena, 1, sizeof *groups->points);
+        int *head = &hashed.heads[hash_run(points[i].runs[0], varying) & hashed.mask], g = *head;
+        while (g >= 0 && !belong_together(groups[g].points[0]->runs[0], points[i].runs[0], varying))
+            g = hashed.next[g];
+        if (g < 0) {
+            g = found++;
+            hashed.next[g] = *head;
+            *head = g;
+            groups[g].points = lab_arena_alloc(arena, 1, sizeof *groups->points);
             groups[g].points[0] = &points[i];
         }
         group_of[i] = g;
