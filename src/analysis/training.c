@@ -153,9 +153,9 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     else
         part->answer = chosen;
     lab_gangs_add_command(result, &gangs, arena);
-    if (study->simulated && gangs.pool_count > 0 && !lab_gangs_unshared(own)) {
+    if (lab_gangs_lack_nvlink(&gangs) && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
         result->further = "device=cuda";
-        result->tests = "Test with NVLink on real GPUs";
+        result->tests = "Confirm on real GPUs: NVLink is not simulated";
     }
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),

@@ -63,6 +63,10 @@ static const char *bind_words(const struct lab_study_table *study, const struct 
     return lab_arena_printf(arena, "numactl --cpunodebind=%d --membind=%d ", node, node);
 }
 
+static const char *study_line(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
+}
+
 static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
                                 const char **ret_action) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? lab_gangs_best(gangs) : NULL;
@@ -71,11 +75,15 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
         return NULL;
     if (lab_gangs_unshared(gangs->study)) {
         *ret_action = "Run it on real GPUs";
-        return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
+        return study_line(gangs, arena);
+    }
+    if (lab_gangs_lack_nvlink(gangs) && !best) {
+        *ret_action = "Confirm on real GPUs: NVLink is not simulated";
+        return study_line(gangs, arena);
     }
     bool choose = (best || gangs->pool_count == 0) && lab_gangs_find_rivals(gangs);
     *ret_action = choose  ? "Restrict the program to these GPUs"
-                  : !best ? lab_gangs_opening(gangs, "Restrict the program to one GPU", arena)
+                  : !best ? "Restrict the program to one GPU"
                           : "Start one process per GPU";
     if (choose && gangs->rivals->base) {
         const struct lab_study_run *run = gangs->rivals->base->point->runs[0];

@@ -192,11 +192,16 @@ static const char *range_words(const struct lab_gangs *gangs, const char *names,
     return lab_str_equal(low, high) ? low : lab_arena_printf(arena, "%s to %s", low, high);
 }
 
-const char *lab_gangs_opening(const struct lab_gangs *gangs, const char *words,
-                              struct lab_arena *arena) {
-    bool sums = lab_str_equal(gangs->analysis, "training") && gangs->study->simulated;
-    return sums ? lab_arena_printf(arena, "Without NVLink, %s", lab_claim_within(words, arena))
-                : words;
+bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs) {
+    return lab_str_equal(gangs->analysis, "training") && gangs->study->simulated;
+}
+
+/* "Without NVLink, use" where that is so; else the words. */
+static const char *opening(const struct lab_gangs *gangs, const char *words,
+                           struct lab_arena *arena) {
+    return lab_gangs_lack_nvlink(gangs)
+               ? lab_arena_printf(arena, "Without NVLink, %s", lab_claim_within(words, arena))
+               : words;
 }
 
 /* Returns the size that the next sentence is about. */
@@ -215,15 +220,13 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
         lab_str_printf(text, "Each %s trains a model of its own: no training is faster. ",
                        gangs->unit);
     else if ((pays > 0 && pays == pool->cells) || (pays == 0 && best))
-        lab_str_printf(text, "%s %d %ss: ", lab_gangs_opening(gangs, "Use", arena), pool->devices,
+        lab_str_printf(text, "%s %d %ss: ", opening(gangs, "Use", arena), pool->devices,
                        gangs->unit);
     else if (pays > 0 && pool->claim.verdict == LAB_CLAIM_YES)
-        lab_str_printf(text,
-                       "%s %d %ss at %d of %d points: ", lab_gangs_opening(gangs, "Use", arena),
+        lab_str_printf(text, "%s %d %ss at %d of %d points: ", opening(gangs, "Use", arena),
                        pool->devices, gangs->unit, pays, pool->cells);
     else if (stays == tested)
-        lab_str_printf(text, "%s on one %s: ", lab_gangs_opening(gangs, "Stay", arena),
-                       gangs->unit);
+        lab_str_printf(text, "%s on one %s: ", opening(gangs, "Stay", arena), gangs->unit);
     return pool;
 }
 
@@ -260,7 +263,7 @@ static const char *doubt_words(const struct lab_gangs *gangs, const struct lab_g
     if (above == 0)
         return "";
     return lab_arena_printf(
-        arena, "; above the ideal %d×%s%s", pool->devices,
+        arena, "; significantly above the ideal %d×%s%s", pool->devices,
         pool->cells > 1 ? lab_arena_printf(arena, " at %d point%s", above, above == 1 ? "" : "s")
                         : "",
         gangs->study->simulated ? "" : ": other processes may have slowed the runs on one device");

@@ -131,10 +131,8 @@ bool lab_gangs_find_rivals(const struct lab_gangs *gangs);
 const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const char *grade,
                              struct lab_arena *arena);
 const char *lab_gangs_unshared(const struct lab_study_table *study);
-/* "Without NVLink, use" of simulated training, whose sums go through host memory; else the
- * words. */
-const char *lab_gangs_opening(const struct lab_gangs *gangs, const char *words,
-                              struct lab_arena *arena);
+/* Simulated training: its sums go through host memory. */
+bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs);
 /* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
                                        struct lab_arena *arena);

@@ -107,9 +107,10 @@ LAB_TEST(test_an_efficiency_above_one_has_a_note) {
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.01);
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    assert_contains(result.answer,
-                    "; above the ideal 2× at 2 points: other processes may have slowed the runs "
-                    "on one device.");
+    assert_contains(
+        result.answer,
+        "; significantly above the ideal 2× at 2 points: other processes may have slowed the runs "
+        "on one device.");
     const struct lab_doc_table *table = &result.parts[0].tables[1];
     int grade = LAB_FIND(table->columns, table->column_count, title, "Grade");
     assert_string_equal(table->cells[3 * table->column_count + grade].text, "beneficial, above 2×");
