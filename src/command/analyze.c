@@ -11,6 +11,7 @@
 #include "load/studies.h"
 #include "plot/plot.h"
 #include "report/analysis.h"
+#include "report/report_build.h"
 #include "run/folder.h"
 #include "store/trace/trace_find.h"
 #include "store/trace/trace_read.h"
@@ -225,6 +226,19 @@ static void note_twice(const struct lab_command_call *call, const char *const *p
         }
 }
 
+/* Recordings of all runs of a study repeat each other here, whatever the runs did. */
+static void note_studies(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                         const char *const *paths, int count) {
+    if (!lab_str_equal(analysis->name, "compare") || call->console->quiet ||
+        !lab_report_are_studies(paths, count, call->arena))
+        return;
+    const char *first, *second;
+    lab_recordings_split(paths[0], call->arena, &first);
+    lab_recordings_split(paths[1], call->arena, &second);
+    lab_console_note("the recordings of all runs are pooled; 'gpulab compare %s %s' matches points",
+                     first, second);
+}
+
 /* Fills in what the analysis asks for. `traces` is the caller's to free. */
 static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       const char *const *paths, int count, struct inputs *traces,
@@ -303,6 +317,8 @@ static int analyze_run(const struct lab_command_call *call, int *ret_status, str
     if (status == 0)
         status = lab_doc_output(lab_report_analysis(analysis->name, &result, call->arena),
                                 call->console, config->markdown, config->output, err);
+    if (status == 0)
+        note_studies(call, analysis, paths, count);
     if (status == 0 && config->charts)
         status = draw_charts(call, config->charts, &result, err);
     if (status == 0 && config->fail)

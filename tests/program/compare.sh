@@ -94,6 +94,10 @@ study other l40s-10 7 'experiment.test.num_samples=50'
 run analyze peers a1 other
 expect_err 'ran .* with different settings \(num_samples: 100, 50\)'
 
+# recordings of studies are pooled, whatever the runs did: which is said
+run analyze compare a1 a2
+expect_err "pooled; 'gpulab compare a1 a2' matches points"
+
 # a report of several matches them as well, throughput first, named by what keeps them apart
 run report a1 b1 -o several
 expect_status 0
