@@ -1,19 +1,14 @@
 /*
- * nvml_fixture.h: what the tests of the probe `nvml` share: the fake NVML (tests/fake/fake_nvml.h),
- * which a test program puts in front of any real one by starting itself anew, a clock that both the
+ * nvml_fixture.h: what the tests of the probe `nvml` share: the fake NVML, a clock that both the
  * fake and the probe go by, and a sink that remembers what it was told.
  */
 #pragma once
 
-#include "test.h"
+#include "nvml_fake.h"
 
 #include "probe/probe.h"
-#include "vendor/nvml.h"
 
-#include <dlfcn.h>
 #include <math.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 extern const struct lab_probe lab_probe_nvml;
 
@@ -36,46 +31,11 @@ struct told { /* by one lane */
     int process_counts[ENTITIES_MAX]; /* -1 = not told */
 };
 
-static struct {
-    const char *(*play)(const char *script);
-    void (*set_time)(double seconds);
-    int (*calls)(const char *function, int gpu);
-    int (*misuse)(void);
-} fake;
-
 static int64_t fixture_ns = 1000 * LAB_NS_PER_S, fixture_begun_ns; /* never goes back */
 static struct lab_clock fixture_clock;
 static struct told told[16];
 
-/* --- the fake --- */
-
-/* Call first in main: returns with the fake in the loader's path and its controls at hand. */
-static inline void fixture_use_fake(char **argv) {
-    if (!getenv("GPULAB_FAKE_NVML")) {
-        setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
-        setenv("GPULAB_FAKE_NVML", "gpus=2", 1);
-        unsetenv("CUDA_VISIBLE_DEVICES");
-        execv("/proc/self/exe", argv);
-        abort();
-    }
-    const struct lab_dl_report *report;
-    lab_nvml_load(&report);
-    if (!report->handle)
-        abort();
-    const struct {
-        const char *name;
-        void *slot;
-    } controls[] = {{"lab_fake_nvml_play", &fake.play},
-                    {"lab_fake_nvml_set_time", &fake.set_time},
-                    {"lab_fake_nvml_calls", &fake.calls},
-                    {"lab_fake_nvml_misuse", &fake.misuse}};
-    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) {
-        void *address = dlsym(report->handle, controls[i].name);
-        memcpy(controls[i].slot, &address, sizeof address);
-    }
-    lab_nvml_open(NULL); /* so that tests count the calls of their own probes only */
-    fixture_clock = lab_clock_manual(&fixture_ns);
-}
+/* --- time --- */
 
 static inline void advance(double seconds) {
     fixture_ns += llround(seconds * 1e9);
@@ -140,6 +100,7 @@ static inline struct lab_probe_sink sink_of(int lane) {
 /* --- the probe --- */
 
 static inline struct lab_probe_setup fixture_setup(void) {
+    fixture_clock = lab_clock_manual(&fixture_ns);
     return (struct lab_probe_setup){.clock = &fixture_clock,
                                     .interval_ns = 100 * LAB_NS_PER_MS,
                                     .gpm_ns = 100 * LAB_NS_PER_MS,

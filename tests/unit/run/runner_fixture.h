@@ -71,6 +71,8 @@ static int ask_stop(void *state) {
     return stopping.now;
 }
 
+static int (*asker)(void *) = ask_stop;
+
 static inline int count_events(enum lab_runner_event_kind kind) {
     int count = 0;
     for (int i = 0; i < told_count; i++)
@@ -194,7 +196,7 @@ static int carry_out(void) {
     spec.folder = folder;
     spec.worker_argv = worker_argv;
     spec.patience = &patience;
-    spec.stop = ask_stop;
+    spec.stop = asker;
     spec.event = listener;
     if (lab_store_epoch(store, "runner", &spec.epoch, &err) < 0)
         fail_msg("%s", err.text);

@@ -2,7 +2,7 @@
  * test_run_monitor_nvml.c: what a study's runner knows of GPUs between its runs, with the fake
  * driver: whether they are cool, whether their memory is back, whether they were read since.
  */
-#include "unit/probe/nvml_fixture.h"
+#include "unit/probe/nvml_fake.h"
 
 #include "machine/machine.h"
 #include "run/run_monitor.h"
