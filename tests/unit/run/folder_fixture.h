@@ -154,6 +154,26 @@ static inline void make_study(const char *folder, uint64_t identity, uint64_t ma
     lab_store_close(store);
 }
 
+/* --- what is asked for --- */
+
+static inline struct lab_folder_request request(bool resume) {
+    return (struct lab_folder_request){.output_dir = in_root("outputs"),
+                                       .study = "quick_test",
+                                       .identity = PLAN,
+                                       .machine_identity = MACHINE,
+                                       .resume = resume,
+                                       .command = "gpulab run quick_test"};
+}
+
+static inline const char *in_study(const char *name) {
+    return lab_arena_printf(&arena, "%s/outputs/quick_test/%s", root, name);
+}
+
+static inline bool open_and_keep(const void *what) {
+    static struct lab_folder folder;
+    return lab_folder_open(what, &folder, &err) == 0;
+}
+
 /* --- other processes --- */
 
 struct other {

@@ -1,5 +1,4 @@
-/* A study's folder: a new one gets its name, an unfinished one is found again, two runners never
- * share one. */
+/* A study's folder: a new one gets its name, an unfinished one is found again. */
 #include "folder_fixture.h"
 
 #include "base/clock.h"
@@ -11,19 +10,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <time.h>
-
-static struct lab_folder_request request(bool resume) {
-    return (struct lab_folder_request){.output_dir = in_root("outputs"),
-                                       .study = "quick_test",
-                                       .identity = PLAN,
-                                       .machine_identity = MACHINE,
-                                       .resume = resume,
-                                       .command = "gpulab run quick_test"};
-}
-
-static const char *in_study(const char *name) {
-    return lab_arena_printf(&arena, "%s/outputs/quick_test/%s", root, name);
-}
 
 /* --- a new one --- */
 
@@ -168,11 +154,6 @@ static const char *today(void) {
     const char *path = lab_arena_strdup(&arena, folder.path);
     lab_folder_close(&folder);
     return lab_arena_strndup(&arena, path, (size_t)(strrchr(path, '/') - path));
-}
-
-static bool open_and_keep(const void *what) {
-    static struct lab_folder folder;
-    return lab_folder_open(what, &folder, &err) == 0;
 }
 
 LAB_TEST(hidden_folders_of_the_dead_are_removed_and_no_others) {
@@ -428,168 +409,6 @@ LAB_TEST(a_lock_that_leads_elsewhere_is_not_opened) {
     struct lab_folder folder = LAB_FOLDER_INIT;
     struct lab_folder_request wanted = request(true);
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "lock is a link");
-}
-
-/* --- two runners --- */
-
-LAB_TEST(a_held_one_is_refused_and_says_by_whom) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    struct lab_folder_request wanted = request(true);
-    struct lab_holder holder;
-    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
-    struct other other = start_other(open_and_keep, &wanted);
-
-    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
-    assert_int_equal(holder.pid, other.pid);
-    assert_string_equal(holder.command, "gpulab run quick_test");
-    assert_string_equal(holder.folder, in_study("2026-11-14/10-00-00"));
-    assert_true(holder.since_wall_ns > 0);
-    assert_true(*holder.host);
-
-    struct lab_folder folder = LAB_FOLDER_INIT;
-    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
-                   lab_arena_printf(&arena, "is in use by process %d on ", other.pid));
-    assert_contains(err.text, "(gpulab run quick_test, since ");
-    assert_contains(err.text, "experiment.resume=false");
-
-    /* a killed one's lock goes with it, its content stays */
-    kill_other(&other);
-    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
-    assert_int_equal(holder.pid, 0);
-    assert_works(lab_folder_open(&wanted, &folder, &err));
-    assert_true(folder.resumed);
-    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
-    lab_folder_close(&folder);
-}
-
-LAB_TEST(who_only_locks_the_file_is_no_runner) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    struct lab_folder_request wanted = request(true);
-    struct other other = start_other(open_and_keep, &wanted);
-    kill_other(&other);
-    int reader = open(in_study("2026-11-14/10-00-00/lock"), O_RDONLY | O_CLOEXEC);
-    assert_int_equal(flock(reader, LOCK_EX | LOCK_NB), 0);
-    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
-    struct lab_folder folder = LAB_FOLDER_INIT;
-    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
-                   "though its runner has ended");
-    close(reader);
-}
-
-LAB_TEST(one_that_is_just_being_made_is_found) {
-    struct lab_folder_request wanted = request(true);
-    struct lab_folder folder = LAB_FOLDER_INIT;
-    int ready[2];
-    assert_int_equal(pipe(ready), 0);
-    pid_t other = fork();
-    if (other == 0) { /* begins, makes the study, and ends */
-        if (lab_folder_open(&wanted, &folder, &err) < 0 || write(ready[1], "", 1) != 1)
-            _exit(1);
-        usleep(100000);
-        make_study(folder.path, PLAN, MACHINE, 1);
-        _exit(lab_folder_publish(&folder, &err) < 0);
-    }
-    assert_int_equal(read(ready[0], (char[1]){0}, 1), 1);
-    assert_works(lab_folder_open(&wanted, &folder, &err));
-    assert_true(folder.resumed);
-    lab_folder_close(&folder);
-    int status;
-    assert_int_equal(waitpid(other, &status, 0), other);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    close(ready[0]);
-    close(ready[1]);
-}
-
-/* Holds it, but not for long: as the workers of a runner that was just killed. */
-static bool open_for_a_moment(const void *what) {
-    if (!open_and_keep(what))
-        return false;
-    ualarm(200000, 0);
-    return true;
-}
-
-LAB_TEST(one_whose_holder_is_dying_is_waited_for) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    struct lab_folder_request wanted = request(true);
-    struct other other = start_other(open_for_a_moment, &wanted);
-    struct lab_folder folder = LAB_FOLDER_INIT;
-    assert_works(lab_folder_open(&wanted, &folder, &err));
-    assert_true(folder.resumed);
-    lab_folder_close(&folder);
-    wait_for_other(&other);
-}
-
-LAB_TEST(a_worker_that_lives_on_keeps_its_folder) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    struct lab_folder folder = LAB_FOLDER_INIT;
-    struct lab_folder_request wanted = request(true);
-    assert_works(lab_folder_open(&wanted, &folder, &err));
-    int inherited = dup(folder.lock_fd);
-    lab_folder_close(&folder);
-    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
-    close(inherited);
-    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
-}
-
-/* --- what a lock says --- */
-
-static bool lock_file(const void *what) {
-    struct lab_folder_request wanted = request(true);
-    static struct lab_folder folder;
-    if (lab_folder_open(&wanted, &folder, &err) < 0 || ftruncate(folder.lock_fd, 0) < 0)
-        return false;
-    const char *text = what;
-    return pwrite(folder.lock_fd, text, strlen(text), 0) == (ssize_t)strlen(text);
-}
-
-LAB_TEST(any_content_of_a_lock_is_survived) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    char *long_text = lab_arena_alloc(&arena, 100001, 1);
-    memset(long_text, '[', 100000);
-    const char *const texts[] = {"",
-                                 "{\"pid\": 47",
-                                 "[1, 2]",
-                                 "{\"pid\": \"x\", \"host\": 3, \"command\": null}",
-                                 "{\"pid\": -4, \"since_wall_ns\": 1e300}",
-                                 "\xff\xfe\x01",
-                                 long_text};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct other other = start_other(lock_file, texts[i]);
-        struct lab_holder holder;
-        LAB_AUTO(str, text);
-        assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
-        lab_holder_describe(&holder, &text);
-        assert_string_equal(text.text, "another process");
-        kill_other(&other);
-    }
-}
-
-LAB_TEST(a_lock_cannot_steer_the_terminal) {
-    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
-    struct other other =
-        start_other(lock_file, "{\"pid\": 7, \"host\": \"a\\u001b[2J\\u009bb\xc3\xa4\"}");
-    struct lab_holder holder;
-    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
-    assert_string_equal(holder.host, "a?[2J??b\xc3\xa4");
-    kill_other(&other);
-}
-
-LAB_TEST(holders_are_described_by_what_is_known) {
-    LAB_AUTO(str, text);
-    struct lab_holder holder = {.pid = 4711, .host = "node7"};
-    lab_holder_describe(&holder, &text);
-    assert_string_equal(text.text, "process 4711 on node7");
-    lab_str_clear(&text);
-    snprintf(holder.command, sizeof holder.command, "gpulab run quick_test");
-    lab_holder_describe(&holder, &text);
-    assert_string_equal(text.text, "process 4711 on node7 (gpulab run quick_test)");
-    lab_str_clear(&text);
-    setenv("TZ", "UTC", 1);
-    tzset();
-    holder.since_wall_ns = 1700000000LL * LAB_NS_PER_S; /* not today */
-    lab_holder_describe(&holder, &text);
-    assert_string_equal(text.text,
-                        "process 4711 on node7 (gpulab run quick_test, since 2023-11-14 22:13:20)");
 }
 
 const struct lab_test_program lab_test_program = {.set_up = set_up, .tear_down = tear_down};
