@@ -382,9 +382,11 @@ class Day:
         for name, count in sorted(self.done.items()):
             print(f"{count:7} {name}")
         recorder = self.recorder_sizes.growth()
-        print(f"{self.studies} studies, {self.runs} runs, {self.resumes} resumes; {getattr(self, 'samples', 0)} samples")
-        print(f"memory: recorder {recorder[0]:+.0f} KiB, {recorder[1]:+d} descriptors; {len(self.growths) - 1} runners "
-              f"at most {max((abs(row[0]) for row in self.growths[1:]), default=0):.0f} KiB")
+        samples = getattr(self, "samples", 0)
+        print(f"{self.studies} studies, {self.runs} runs, {self.resumes} resumes; {samples} samples")
+        runners = [row[0] for row in self.growths[1:]]
+        print(f"memory: recorder {recorder[0]:+.0f} KiB, {recorder[1]:+d} descriptors; {len(runners)} runners "
+              f"{min(runners, default=0):+.0f} to {max(runners, default=0):+.0f} KiB")
         print(f"{self.options.hours:g} h: {len(self.problems)} problems, lost: {getattr(self, 'lost', '?')}")
         return 1 if self.problems else 0
 
