@@ -30,6 +30,19 @@ LAB_TEST(studies_are_known_wherever_they_lie_newest_first) {
     assert_string_equal(paths[2], third);
 }
 
+/* Whichever was written last: names tell when they began, those of one second have numbers. */
+LAB_TEST(studies_of_one_day_go_by_their_names) {
+    static const char *const times[] = {"12-00-01", "12-00-00_10", "12-00-00_9", "12-00-00_2",
+                                        "12-00-00", "11-59-59",    "09-00-00_3"};
+    enum { COUNT = sizeof times / sizeof *times };
+    const char *made[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        made[i] = make_known(lab_arena_printf(&arena, "outputs/numa/2026-11-14/%s", times[i]));
+    const char *const *paths = known(COUNT);
+    for (int i = 0; i < COUNT; i++)
+        assert_string_equal(paths[i], made[i]);
+}
+
 LAB_TEST(a_folder_of_another_name_is_as_old_as_its_file) {
     const char *old = make_known("quick_test/2001-01-01/10-00-00");
     const char *renamed = make_known("copies/mine");

@@ -155,6 +155,15 @@ LAB_TEST(steps_follow_the_line_of_least_relative_error) {
     }
 }
 
+LAB_TEST(work_that_is_unknown_is_no_measure) {
+    struct lab_run run = done_run(1, 77), wanted = planned_run(2);
+    run.options = "{";
+    struct lab_history *history = history_of(&run, 1);
+    assert_true(lab_history_work(history, &wanted) > 0);
+    assert_expects(history, &wanted, LAB_HISTORY_SIMILAR, 77);
+    lab_history_close(history);
+}
+
 /* --- own and earlier ones --- */
 
 LAB_TEST(the_better_basis_is_taken_own_ones_first) {

@@ -5,6 +5,7 @@
  */
 #include "runner_fixture.h"
 
+#include "base/log.h"
 #include "machine/machine.h"
 #include "unit/probe/nvml_fake.h"
 
@@ -32,6 +33,11 @@ static void take_time(const struct lab_runner_event *event, void *state) {
         fake.set_time(1);
 }
 
+static void refuse_log(enum lab_log_level level, const char *text, void *state) {
+    (void)state;
+    fail_msg("%s: %s", lab_log_level_name(level), text);
+}
+
 /* Two runs, one after the other: GPUs are as at 0 until the first has ended, then as at 1. */
 static void carry_out_on_gpus(const char *script) {
     struct lab_machine *machine;
@@ -43,7 +49,9 @@ static void carry_out_on_gpus(const char *script) {
     spec = (struct lab_runner_spec){.machine = machine, .monitor = true};
     asker = wait_and_go_on;
     listener = take_time;
+    lab_log_set_sink(refuse_log, NULL, LAB_LOG_WARNING); /* nothing goes wrong */
     assert_carried_out();
+    lab_log_set_sink(NULL, NULL, LAB_LOG_ERROR);
     lab_machine_close(machine);
 }
 
