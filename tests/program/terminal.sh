@@ -71,6 +71,23 @@ expect_out $'\r\033\\[K1 of 2: wandb, run 3 of 3'
 settled
 grep -Eq "sending what|run 3 of" "$work/settled" && fail "the status line stays: $(cat "$work/settled")"
 
+# trials: what is done of what was asked for, by count or by time
+terminal -- selftest --device cpu:0/2 --studies 1 --runs 2
+expect_status 0
+expect_out $'\r\033\\[Kselftest ░{24} 0 studies, 0 false claims\r'
+expect_out $'\r\033\\[Kselftest █{8,20}░{4,16} 0 studies, 0 false claims\r'
+settled
+grep -q "false claims.*false claims\|░" "$work/settled" && fail "the bar stays: $(cat "$work/settled")"
+terminal -- compare --runs 2 -- true -- true
+tr '\r' '\n' <"$work/out" | grep -ao 'compare: .*' >"$work/steps"
+printf 'compare: %s\n' warm-up warm-up '0 of 4 runs' '1 of 4 runs' '2 of 4 runs' '3 of 4 runs' | cmp -s - "$work/steps" ||
+    fail "other steps: $(cat "$work/steps")"
+terminal -- compare --budget 1s -- sleep 0.1 -- sleep 0.1
+expect_out $'\r\033\\[Kcompare: 0 runs, 0 of at most 1 s\r'
+expect_out $'\r\033\\[Kcompare: 4 runs, [01] of at most 1 s\r'
+terminal -- estimate quick_test device=cpu:0/2
+expect_out $'\r\033\\[Kmeasuring short runs for the estimate…\r\033\\[K'
+
 terminal --interrupt -- bench "${square[@]}" --iterations 10000000 --warmup 0
 expect_status 130
 expect_out "stopping after this step; Ctrl-C again ends it at once"
