@@ -43,6 +43,15 @@ static void add_processes(const struct lab_recording *recording, struct lab_str 
                                (long long)one->gpus[g].memory_bytes, one->gpus[g].sm_percent,
                                one->gpus[g].memory_percent, one->gpus[g].compute,
                                one->gpus[g].graphics);
+            if (one->parent_pid >= 0 || one->threads || one->node_count || *one->container)
+                lab_str_printf(out, " of %d.%llu, user %u, %s, %d threads on node %d of %llx,",
+                               one->parent_pid, (unsigned long long)one->start, one->uid,
+                               one->container, one->threads, one->cpu_node,
+                               (unsigned long long)one->allowed_nodes);
+            for (int n = 0; n < one->node_count; n++)
+                lab_str_printf(out, " %lld", (long long)one->node_bytes[n]);
+            if (one->placement || *one->advice)
+                lab_str_printf(out, ", placement %d %s", (int)one->placement, one->advice);
             lab_str_add(out, "\n");
         }
     }
