@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -125,6 +126,84 @@ LAB_TEST(what_had_to_be_dropped_is_counted) {
     assert_int_equal(event->number, dropped);
     assert_contains(event->text, "no space left");
     assert_all_there(recording);
+}
+
+/* A new process a second, whose command is long. */
+static void send_processes(const struct lab_sink_samples *sink, int64_t from, int64_t until) {
+    static char command[4096];
+    memset(command, 'x', sizeof command - 1);
+    for (int64_t s = from; s < until; s++) {
+        struct lab_process_sample item = {.pid = (int32_t)s,
+                                          .start = (uint64_t)s,
+                                          .user = "",
+                                          .name = "it",
+                                          .command = command,
+                                          .container = "",
+                                          .advice = "",
+                                          .cpu_percent = NAN,
+                                          .threads = 1};
+        now_ns = s * LAB_NS_PER_S;
+        sink->processes(sink->state,
+                        &(struct lab_process_list){.time_ns = now_ns, .items = &item, .count = 1});
+    }
+}
+
+/* Rows that name processes wait, too: beyond a quarter of the room all that waits of processes goes, for
+ * chunks without their rows say nothing. What comes later, and ticks, are kept. */
+LAB_TEST(processes_that_nobody_would_know_are_dropped) {
+    struct lab_recorder *recorder = record(path);
+    struct lab_sink_samples sink = lab_recorder_sink(recorder);
+    tell(&sink);
+    assert_int_equal(go_on(recorder, 0, 300), 0);
+    send_processes(&sink, 31, 41);
+    assert_works(lab_recorder_flush(recorder, true, &err));
+    limit_pages(recorder, 1);
+    send_ticks(&sink, GPU, 411, 700);
+    int64_t s = 100;
+    for (; recorder->processes.fresh_bytes > 0 || s == 100; s++) {
+        size_t before = recorder->processes.fresh_bytes;
+        send_processes(&sink, s, s + 1);
+        assert_true(recorder->processes.fresh_bytes <= LAB_RECORDER_BYTES_MAX / 4);
+        assert_true(recorder->processes.fresh_bytes > before ||
+                    before + 5000 > LAB_RECORDER_BYTES_MAX / 4);
+    }
+    assert_true(s > 400); /* 4 KiB each */
+    for (const struct lab_recorder_sealed *item = recorder->sealed; item; item = item->next)
+        assert_non_null(item->entity);
+    send_processes(&sink, s, s + 5);
+    send_ticks(&sink, GPU, s * 10, s * 10 + 300);
+    limit_pages(recorder, 1 << 30);
+    assert_works(lab_recorder_close(recorder, &err));
+
+    struct lab_recording recording = read_back(path, NULL);
+    assert_int_equal(track_of(&recording, GPU)->count, 300 + 289 + 300);
+    assert_int_equal(recording.process_count, 10 + 5);
+    for (int i = 0; i < 15; i++) {
+        const struct lab_process_sample *item = &recording.processes[i].items[0];
+        assert_int_equal(item->pid, i < 10 ? 31 + i : s + i - 10);
+        assert_int_equal(strlen(item->command), 4095);
+    }
+    assert_all_there(recording);
+}
+
+LAB_TEST(events_that_find_no_room_are_dropped_oldest_first) {
+    static char text[1 << 16];
+    memset(text, 'x', sizeof text - 1);
+    struct lab_recorder *recorder = record(path);
+    struct lab_sink_samples sink = lab_recorder_sink(recorder);
+    tell(&sink);
+    for (int i = 0; i < 200; i++)
+        sink.event(
+            sink.state,
+            &(struct lab_sample_event){
+                .entity = GPU, .time_ns = i, .kind = LAB_EVENT_XID, .number = i, .text = text});
+    assert_true(recorder->waiting_bytes <= LAB_RECORDER_BYTES_MAX);
+    assert_works(lab_recorder_close(recorder, &err));
+    struct lab_recording recording = read_back(path, NULL);
+    int kept = LAB_RECORDER_BYTES_MAX / (int)(sizeof text + sizeof(struct lab_recorder_event));
+    assert_int_equal(recording.event_count, kept);
+    for (int i = 0; i < kept; i++)
+        assert_int_equal(recording.events[i].number, 200 - kept + i);
 }
 
 static int unmount(void **state) {

@@ -115,6 +115,9 @@ LAB_TEST(a_runs_life_is_kept) {
     }
     assert_int_equal(count_iterations(store, 1, 0), 0);
     assert_int_equal(count_iterations(store, 77, 0), 0);
+    assert_true(lab_store_run_start(store, 1) == start_ns);
+    assert_true(lab_store_run_start(store, 2) <= 0); /* only planned */
+    assert_int_equal(lab_store_run_start(store, 77), -1);
     lab_store_close(store);
 }
 
