@@ -55,8 +55,10 @@ fields() { # PYTHON: of the JSON on stdin, d
 }
 
 # shellcheck disable=SC2317
-digest() { # of what doesn't change with the version
-    sed "s/$(cat "$source_dir/VERSION")/VERSION/g" | mask | cksum
+digest() { # of what doesn't change with the version; the files are of 0.1.0
+    local version
+    version=$(<"$source_dir/VERSION")
+    sed "s/${version//./\\.}/VERSION/g; s/0\.1\.0/VERSION/g" | mask | cksum
 }
 
 # Of this machine, this version and this moment.
