@@ -240,6 +240,27 @@ LAB_TEST(variables_of_a_process) {
     wait_until_gone(&child);
 }
 
+/* Of an environment beyond a megabyte the first megabyte is looked at. */
+LAB_TEST(the_first_megabyte_of_an_environment) {
+    enum { STRINGS = 11, EACH = 100000 };
+    for (int i = 0; i < STRINGS; i++) {
+        char *text = lab_arena_alloc(&test_arena, EACH, 1);
+        memset(text, 'x', EACH - 1);
+        setenv(lab_arena_printf(&test_arena, "LAB_TEST_LARGE_%d", i), text, 1);
+    }
+    start(&child, "echo $$; sleep 1000; :", 0);
+    for (int i = 0; i < STRINGS; i++)
+        unsetenv(lab_arena_printf(&test_arena, "LAB_TEST_LARGE_%d", i));
+    pid_t pid = hear_pid(&child);
+    char *text;
+    assert_int_equal(lab_process_environment(pid, &text), (1 << 20) - 1);
+    assert_int_equal(strlen(text + (1 << 20) - 1), 0);
+    lab_mem_free(text);
+    assert_true(lab_process_has_variable(pid, "LAB_TEST_LARGE_0=xxx", true));
+    lab_child_kill(&child, now());
+    wait_until_gone(&child);
+}
+
 LAB_TEST(when_a_child_has_to_be_looked_at) {
     enum { NOW = 1000000, GRACE = 500, GIVE_UP = 10, TICK_MS = 10 };
     const int64_t late = GRACE + GIVE_UP * LAB_NS_PER_S, tick = TICK_MS * LAB_NS_PER_MS;

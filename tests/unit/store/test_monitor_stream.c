@@ -121,6 +121,29 @@ LAB_TEST(a_gpu_that_is_away_is_left_out_until_it_is_back) {
         assert_int_equal(lab_value_get(multi->items[i], "multi_gpu_data")->count, counts[i]);
 }
 
+LAB_TEST(a_clock_that_is_set_shows_in_each_file) {
+    struct lab_recording machine = make_machine(3);
+    struct lab_monitor_stream *stream = open_files("clock.json");
+    struct lab_sink_samples sink = lab_monitor_stream_sink(stream);
+    tell_machine(stream, &machine);
+    tell_tick(stream, &machine, 0);
+    sink.event(sink.state,
+               &(struct lab_sample_event){.entity = -1, .kind = LAB_EVENT_XID, .number = 79});
+    tell_tick(stream, &machine, 1);
+    sink.event(sink.state, &(struct lab_sample_event){.entity = -1,
+                                                      .kind = LAB_EVENT_CLOCK,
+                                                      .number = 3600 * LAB_NS_PER_S});
+    tell_tick(stream, &machine, 2);
+    assert_works(lab_monitor_stream_close(stream, &err));
+    static const char *const files[] = {"clock.json", "clock_multi_gpu.json"};
+    for (int i = 0; i < 2; i++) {
+        struct lab_value *list = read_list(files[i]);
+        assert_int_equal(list->count, 3);
+        assert_string_equal(get_text(list->items[1], "timestamp"), "2025-01-15T10:30:00.100");
+        assert_string_equal(get_text(list->items[2], "timestamp"), "2025-01-15T11:30:00.200");
+    }
+}
+
 LAB_TEST(killed_between_flushes_files_are_valid) {
     for (int turn = 1; turn <= 5; turn++) {
         const char *name = lab_arena_printf(&test_arena, "killed%d", turn);
