@@ -67,9 +67,11 @@ struct lab_analysis_result {
         const char *range; /* "0 to +51.2% (vit32x4x256)" by model; NULL = there is one */
     } * advised;
     int advised_count;
-    const char *further;  /* keys that test, with the study's own command, what it left out */
-    const char *tests;    /* what they test, without full stop; NULL both = nothing is left */
-    const char *by_point; /* its first table has a row for each point or setting, which reports of
+    const char *further; /* keys that test, with the study's own command, what it left out */
+    const char *tests;   /* what they test, without full stop; NULL both = nothing is left */
+    int longer;          /* how many times as long runs must be to test all points; 0 = all were */
+    const char *why_longer; /* then: a sentence, without full stop */
+    const char *by_point;   /* its first table has a row for each point or setting, which reports of
                                 a study show in place of rates; what stands below it: a sentence
                                 about a column begins with its title and a colon. NULL = it
                                 hasn't */

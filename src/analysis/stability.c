@@ -307,6 +307,7 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
         if (i > 0)
             continue;
         stability_test_longer(result, &made);
+        stability_test_all(result, &made);
         result->by_point = lab_arena_printf(
             arena,
             "Drift: of iteration times, from start to end of a run, 95%% CI over runs. p99/median: "

@@ -20,16 +20,15 @@
 
 #define CONFIDENCE    0.95
 #define LEAST         0.01 /* a smaller change doesn't count */
-#define VALUES_LEAST  20   /* fewer show nothing */
 #define P99_LEAST     100  /* fewer have no p99 but the longest */
 #define BLOCKS_MAX    400  /* that changes are sought in: the time grows with their square */
 #define TREND_BLOCKS  200  /* that a drift is judged from, at most */
 #define WINDOW        5 /* neighbouring iterations, among which one or two slow ones are single */
-#define CHANGE_SURE   0.99 /* of one run; of many more */
-#define SEGMENT_LEAST 5    /* blocks */
-#define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
-#define NEAR          -1e2 /* a margin below it: levels alike, or made by single iterations */
-#define THROTTLED     0.3  /* of the time, after a change more than before: what explains it */
+#define CHANGE_SURE   0.99   /* of one run; of many more */
+#define SEGMENT_LEAST 5      /* blocks */
+#define SEGMENT_SHARE 100    /* a segment is at least this part of the series */
+#define NEAR          (-1e2) /* a margin below it: levels alike, or made by single iterations */
+#define THROTTLED     0.3    /* of the time, after a change more than before: what explains it */
 
 /* --- blocks --- */
 
@@ -281,7 +280,7 @@ static void look_at(struct lab_rate_series *series, double sure, struct lab_aren
             series->p99 = lab_stats_quantile(values, series->count, 0.99) / series->median_s;
         series->longest = lab_stats_quantile(values, series->count, 1) / series->median_s;
     }
-    if (series->count >= VALUES_LEAST && series->median_s > 0) {
+    if (series->count >= LAB_RATE_SERIES_LEAST && series->median_s > 0) {
         struct blocks blocks = make_blocks(values, ends_s, series->count, BLOCKS_MAX, &scratch);
         find_drift(series, values, ends_s, &scratch);
         find_changes(series, &blocks, ends_s, sure, arena);

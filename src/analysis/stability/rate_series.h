@@ -9,6 +9,8 @@
 #include "model/claim.h"
 #include "stats/changes.h"
 
+#define LAB_RATE_SERIES_LEAST 20 /* times: fewer show nothing */
+
 struct lab_rate_series_change {
     const char *run;
     double at_s; /* since the first iteration */

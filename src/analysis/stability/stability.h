@@ -38,6 +38,8 @@ const char *stability_answer(const struct stability *made);
 const char *stability_action(const struct stability *made);
 /* Sets the next command where no run was long enough to throttle. */
 void stability_test_longer(struct lab_analysis_result *result, const struct stability *made);
+/* Sets how much longer runs must be where points kept too few iterations. */
+void stability_test_all(struct lab_analysis_result *result, const struct stability *made);
 /* Runs of which something is unknown. */
 void stability_notes(const struct stability *made, const char *prefix,
                      struct lab_analysis_result *result);

@@ -6,18 +6,25 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 #define HEATED_S  120  /* a GPU that throttles has begun to */
 #define HEATED    0.95 /* of that time measured is enough */
 #define UNCERTAIN 0.1  /* of the runs, that may change without showing it: more deserve a word */
 
-/* "6.44 s", "122 ms to 6.44 s" */
+/* Of runs whose drift is known: "6.44 s", "122 ms to 6.44 s". */
 static const char *duration_words(const struct stability *made) {
-    const char *most = lab_words_time(made->longest_s, made->arena);
-    return made->shortest_s > 0.9 * made->longest_s
+    double shortest_s = NAN, longest_s = NAN;
+    for (int i = 0; i < made->count; i++)
+        if (!isnan(made->series[i].drift)) {
+            shortest_s = fmin(shortest_s, made->series[i].duration_s);
+            longest_s = fmax(longest_s, made->series[i].duration_s);
+        }
+    const char *most = lab_words_time(longest_s, made->arena);
+    return shortest_s > 0.9 * longest_s
                ? most
-               : lab_arena_printf(made->arena, "%s to %s",
-                                  lab_words_time(made->shortest_s, made->arena), most);
+               : lab_arena_printf(made->arena, "%s to %s", lab_words_time(shortest_s, made->arena),
+                                  most);
 }
 
 /* Of changes that are their point's, the largest: the one to look at first. NULL = none is. */
@@ -64,12 +71,52 @@ static int count_runs(const struct stability *made, bool (*is)(const struct lab_
     return count;
 }
 
-/* "5", "7 to 8" */
+/* Runs of a point whose drift is known. */
+static int count_tested(const struct stability_row *row) {
+    int count = 0;
+    for (int r = 0; r < row->runs; r++)
+        count += !isnan(row->series[r].drift);
+    return count;
+}
+
+static int count_tested_rows(const struct stability *made) {
+    int count = 0;
+    for (int i = 0; i < made->row_count; i++)
+        count += count_tested(&made->rows[i]) > 0;
+    return count;
+}
+
+/* The only one of a device's points that was tested; NULL = all were, or several. */
+static const struct stability_row *only_tested(const struct stability *made, const char *device) {
+    const struct stability_row *only = NULL;
+    int count = 0, tested = 0;
+    for (int i = 0; i < made->row_count; i++) {
+        if (!lab_str_equal(made->rows[i].device, device))
+            continue;
+        count++;
+        if (count_tested(&made->rows[i]) > 0) {
+            only = &made->rows[i];
+            tested++;
+        }
+    }
+    return tested == 1 && count > 1 ? only : NULL;
+}
+
+/* "6 points", "2 of 6 points" */
+static const char *points_words(const struct stability *made) {
+    int tested = count_tested_rows(made);
+    return tested == made->row_count
+               ? lab_arena_printf(made->arena, "%d points", tested)
+               : lab_arena_printf(made->arena, "%d of %d points", tested, made->row_count);
+}
+
+/* Of points that were tested: "5", "7 to 8". */
 static const char *repeats_words(const struct stability *made) {
-    int least = made->row_count > 0 ? made->rows[0].runs : 0, most = least;
-    for (int i = 1; i < made->row_count; i++) {
-        least = made->rows[i].runs < least ? made->rows[i].runs : least;
-        most = made->rows[i].runs > most ? made->rows[i].runs : most;
+    int least = 0, most = 0;
+    for (int i = 0; i < made->row_count; i++) {
+        int runs = count_tested(&made->rows[i]);
+        least = runs > 0 && (least == 0 || runs < least) ? runs : least;
+        most = runs > most ? runs : most;
     }
     return least < most ? lab_arena_printf(made->arena, "%d to %d", least, most)
                         : lab_arena_printf(made->arena, "%d", least);
@@ -101,9 +148,13 @@ static void add_devices(const struct stability *made, struct lab_str *text) {
         }
     if (count == 0 || count == made->device_count)
         return;
-    if (count == 1)
-        lab_str_printf(text, " %s.", lab_claim_sentence(&made->devices[last].drift, made->arena));
-    else
+    /* then the device's mean is that point's result */
+    const struct stability_row *only = only_tested(made, made->devices[last].name);
+    const char *sentence =
+        lab_claim_sentence(only ? &only->drift : &made->devices[last].drift, made->arena);
+    if (count == 1 && !(text->text && strstr(text->text, sentence)))
+        lab_str_printf(text, " %s.", sentence);
+    else if (count > 1)
         lab_str_printf(text, " %s drift, of %d devices.",
                        lab_words_devices(names, count, made->arena), made->device_count);
 }
@@ -190,6 +241,9 @@ const char *stability_answer(const struct stability *made) {
     const char *over =
         lab_arena_printf(made->arena, "(runs of %s, %s %s)", duration_words(made),
                          repeats_words(made), made->points > 1 ? "per point" : "in all");
+    const char *of = made->row_count > 1
+                         ? lab_arena_printf(made->arena, ", mean of %s", points_words(made))
+                         : "";
     const char *next = lab_claim_next(&made->drift, made->arena);
     if (made->throttling.verdict == LAB_CLAIM_YES) /* it is why times drift */
         lab_str_printf(&text, "%s throttled by %s in %d of %d runs, %.1f s in total. ",
@@ -198,22 +252,18 @@ const char *stability_answer(const struct stability *made) {
                        made->throttled_s);
     if (made->drift.verdict == LAB_CLAIM_NO) {
         if (made->points > 1)
-            lab_str_printf(&text, "Mean of %d points: no", made->points);
+            lab_str_printf(&text, "Mean of %s: no", points_words(made));
         lab_str_printf(&text, "%s drift of iteration times%s from start to end of a run %s.",
                        made->points > 1 ? "" : "No",
                        lab_claim_larger(made->drift.bound, made->arena), over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
         lab_str_printf(
-            &text, "Inconclusive: iteration times drift by %s from start to end of a run %s%s%s.",
-            lab_claim_effect(&made->drift, made->arena), over, *next ? "; " : "", next);
+            &text, "Inconclusive: iteration times drift by %s from start to end of a run%s %s%s%s.",
+            lab_claim_effect(&made->drift, made->arena), of, over, *next ? "; " : "", next);
     } else {
         lab_str_printf(&text, "Iteration times drift by %s from start to end of a run%s %s.",
-                       lab_claim_effect(&made->drift, made->arena),
-                       made->row_count > 1
-                           ? lab_arena_printf(made->arena, ", mean of %d points", made->row_count)
-                           : "",
-                       over);
+                       lab_claim_effect(&made->drift, made->arena), of, over);
     }
     add_devices(made, &text);
     const struct lab_rate_series_change *change = largest_change(made);
@@ -288,6 +338,22 @@ void stability_test_longer(struct lab_analysis_result *result, const struct stab
         made->throttling_known > 0 ? " and throttling" : "", runs, HEATED_S, *model ? " with " : "",
         *model ? run->model : "", total.text,
         made->study->simulated ? "simulated time" : "measuring");
+}
+
+/* Twice as many iterations as show a drift: some that are planned aren't kept. */
+void stability_test_all(struct lab_analysis_result *result, const struct stability *made) {
+    int untested = made->row_count - count_tested_rows(made);
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < made->count; i++)
+        if (isnan(made->series[i].drift) && made->series[i].count > 0 &&
+            made->series[i].count < least)
+            least = made->series[i].count;
+    if (untested == 0 || least >= LAB_RATE_SERIES_LEAST)
+        return;
+    result->longer = (int)ceil(2.0 * LAB_RATE_SERIES_LEAST / (double)least);
+    result->why_longer =
+        lab_arena_printf(made->arena, "Runs %d times as long also test the other %d of %d points",
+                         result->longer, untested, made->row_count);
 }
 
 const char *stability_action(const struct stability *made) {

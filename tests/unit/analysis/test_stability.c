@@ -101,6 +101,25 @@ LAB_TEST(test_runs_are_counted_not_their_ranks) {
     }
 }
 
+/* Of three points one keeps 15 iterations a run, and a device's other one drifts. */
+LAB_TEST(test_points_that_were_too_short_are_counted) {
+    struct given_study given;
+    given_begin(&given, "stability");
+    for (int i = 0; i < 15; i++) {
+        struct given_run run = a_run(i % 3 > 0);
+        run.repeat = i / 3;
+        run.model = i % 3 == 2 ? "vit32x2x512" : run.model;
+        given_paced(&given, run, i % 3 == 2 ? 0.15 : 30, i % 3 == 1 ? drifting : steady, &ten_ms);
+    }
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_contains(result.answer, ", mean of 2 of 3 points (runs of 30.");
+    assert_contains(result.answer, " GPU 1, NUMA node 0, vit16x8x768, end of run: 3.");
+    assert_int_equal(result.longer, 3);
+    assert_string_equal(result.why_longer,
+                        "Runs 3 times as long also test the other 1 of 3 points");
+    given_end(&given);
+}
+
 LAB_TEST(test_drift_is_claimed_over_runs_by_device) {
     struct given_study given;
     struct lab_analysis_result result = when_repeated(&given, drifting);
