@@ -174,12 +174,24 @@ static const char *joined_keys(const struct page_making *making) {
     return apart ? NULL : making->further;
 }
 
+/* Where points kept too few iterations for the study's question: what the next run tests, too. */
+static const struct lab_analysis_result *too_short(const struct page_making *making) {
+    const struct lab_analysis_result *result = making->page ? page_leading(making->page) : NULL;
+    return result && result->longer > 1 ? result : NULL;
+}
+
 /* Those, and what the report warns of: as few iterations again would show as little. Most studies
  * count samples, and don't have the key; a longer duration gives more iterations, too. */
 static const char *repeat_keys(const struct page_making *making) {
     const struct study_notes *warnings = &making->digest->warnings;
-    const char *joined = joined_keys(making);
+    const struct lab_analysis_result *brief = too_short(making);
+    const char *joined = joined_keys(making),
+               *longer = brief && !joined && making->digest->study->command
+                             ? study_longer_key(making->digest->study, brief->longer, making->arena)
+                             : NULL;
     bool few = false;
+    if (longer)
+        return longer;
     for (int i = 0; i < warnings->count; i++)
         few |= warnings->items[i].kind == LAB_RUN_WARNING_FEW &&
                !lab_str_equal(warnings->items[i].run[0]->workload, "command");
@@ -191,14 +203,16 @@ static const char *repeat_keys(const struct page_making *making) {
 }
 
 /* A line that runs the study again also tests what was left out. */
-static void add_again(struct page_making *making, const char *text, bool quiet,
-                      const char *command) {
+static void add_again(struct page_making *making, enum page_action_kind kind, const char *text,
+                      bool quiet, const char *command) {
     if (joined_keys(making)) {
         text = lab_arena_printf(making->arena, "%s. %s", text, making->tests);
         making->further = NULL;
+    } else if (too_short(making)) {
+        text = lab_arena_printf(making->arena, "%s. %s", text, too_short(making)->why_longer);
     }
     page_add_action(making,
-                    (struct page_action){.kind = PAGE_RUN,
+                    (struct page_action){.kind = kind,
                                          .text = text,
                                          .command = lab_arena_strdup(making->arena, command),
                                          .study = true,
@@ -283,7 +297,7 @@ static void add_run(struct page_making *making, bool advised) {
          busy = page_is_busy(making->digest);
     struct page_repeat more =
         page_repeat_make(making->page, making->digest, resumes, making->arena);
-    if (resumes && !more.text) {
+    if (resumes && !more.replaces) {
         bool mended = making->digest->failures.count > 0;
         const char *finish = busy     ? PAGE_QUIET ". Then finish the study"
                              : mended ? "Then finish the study"
@@ -295,8 +309,13 @@ static void add_run(struct page_making *making, bool advised) {
                             .command = study_resume_command(making->digest->study, making->arena),
                             .study = true,
                             .quiet = busy});
+        if (!more.text)
+            return;
+        lab_str_clear(&repeat);
+        study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
+        add_again(making, PAGE_PASTE, more.text, false, repeat.text);
     } else if (!resumes && repeat.length) {
-        add_again(making,
+        add_again(making, PAGE_RUN,
                   lab_arena_printf(making->arena, "%sFor a verdict, 5 runs per point%s",
                                    busy ? PAGE_QUIET ". " : "",
                                    study_lacks_seed(making->digest->study) ? STUDY_SEED : ""),
@@ -304,7 +323,7 @@ static void add_run(struct page_making *making, bool advised) {
     } else if (more.text && (resumes || !advised)) {
         lab_str_clear(&repeat);
         study_add_repeat_command(making->digest->study, more.runs, repeat_keys(making), &repeat);
-        add_again(making, page_named(making->names, more.text, making->arena), more.quiet,
+        add_again(making, PAGE_RUN, page_named(making->names, more.text, making->arena), more.quiet,
                   repeat.text);
     } else if (!resumes && !rereads && making->page &&
                page_is_disturbed(making->page, making->digest)) {

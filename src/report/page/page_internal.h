@@ -57,12 +57,13 @@ struct page_actions {
     int count;
 };
 
-/* How to decide an open headline. `resumes`: runs are left; only where they can't decide it, by the
- * spread of those done. */
+/* How to decide an open headline. `resumes`: runs are left; where these can't decide it, by the
+ * spread of those done, it replaces them; where they are fewer than it asks for, it follows. */
 struct page_repeat {
     const char *text; /* as an action's; NULL = nothing to repeat */
     int runs;         /* per point */
     bool quiet;       /* likewise */
+    bool replaces;    /* what is left of the study */
 };
 #define PAGE_BUSY  "other processes were running"
 #define PAGE_QUIET "Quiet the machine first: " PAGE_BUSY

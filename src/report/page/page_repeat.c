@@ -4,12 +4,30 @@
  */
 #include "report/page/page_internal.h"
 
+#include <string.h>
+
 struct repeat {
     const struct lab_claim *claim; /* whose spread counts; NULL = none shows any */
     bool first;                    /* the headline is open, not just most comparisons */
     int open, compared;
     int n, needed, advised; /* runs per point: done, by the spread (0 = unknown), to be run */
 };
+
+/* Of a range of values, the open claim that compares its ends; else the first of all. */
+static const struct lab_claim *headline_claim(const struct lab_page *page,
+                                              const struct lab_claim *first) {
+    const struct lab_analysis_result *result = page_leading(page);
+    const char *answer = page_answer(page);
+    if (!result || !answer || !first->reference || strstr(answer, first->reference))
+        return first;
+    for (int i = 0; i < result->claim_count; i++) {
+        const struct lab_claim *claim = &result->claims[i];
+        if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->reference && *claim->reference &&
+            strstr(answer, claim->subject) && strstr(answer, claim->reference))
+            return claim;
+    }
+    return first;
+}
 
 /* False = nothing is open, or more runs like these decide nothing. */
 static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) {
@@ -18,6 +36,8 @@ static bool find_repeat(const struct lab_page *page, struct repeat *ret_repeat) 
     if (!(first || 2 * open.open > open.compared) || page_is_untested(page) ||
         (first && open.first->reason))
         return false;
+    if (first)
+        open.first = headline_claim(page, open.first);
     struct repeat made = {.claim = first ? open.first : open.most,
                           .first = first,
                           .open = open.open,
@@ -46,7 +66,12 @@ static const char *claim_name(const struct lab_claim *claim, struct lab_arena *a
  * study is over. */
 static void add_text(const struct repeat *repeat, int planned, bool busy, struct lab_arena *arena,
                      struct lab_str *text) {
-    if (busy && repeat->needed <= LAB_CLAIM_RUNS_MOST)
+    bool noisy = repeat->needed > LAB_CLAIM_RUNS_MOST;
+    if (noisy && !busy)
+        lab_str_printf(text, "Quiet the machine, then run %d per point. ", repeat->advised);
+    else if (noisy)
+        lab_str_printf(text, PAGE_QUIET ". Then run %d per point. ", repeat->advised);
+    else if (busy)
         lab_str_add(text, PAGE_QUIET ". ");
     lab_str_add(text, "Inconclusive");
     if (!repeat->first)
@@ -56,12 +81,9 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
                        claim_name(repeat->claim, arena));
     if (planned)
         lab_str_printf(text, ", which the planned %d runs per point can't change", planned);
-    if (repeat->needed > LAB_CLAIM_RUNS_MOST)
-        lab_str_printf(text,
-                       ": too noisy, at this spread more than %d runs per point are needed. Quiet "
-                       "the machine%s%s%s, then run %d",
-                       LAB_CLAIM_RUNS_MOST, busy ? " (" : "", busy ? PAGE_BUSY : "",
-                       busy ? ")" : "", repeat->advised);
+    if (noisy)
+        lab_str_printf(text, ": too noisy, at this spread more than %d runs per point are needed",
+                       LAB_CLAIM_RUNS_MOST);
     else if (repeat->needed > repeat->n)
         lab_str_printf(text, ". %s", lab_claim_next(repeat->claim, arena));
     else /* the spread would do: so few runs, or so many comparisons, don't */
@@ -78,12 +100,22 @@ struct page_repeat page_repeat_make(const struct lab_page *page, const struct st
         planned = study->runs[i].repeat >= planned ? study->runs[i].repeat + 1 : planned;
     if (!find_repeat(page, &repeat))
         return (struct page_repeat){0};
+    if (resumes && (planned < 2 || repeat.advised <= planned))
+        return (struct page_repeat){0};
     /* two runs say too little of the spread to give up on those that are left */
-    if (resumes && (planned < 2 || repeat.n <= 2 || repeat.needed <= planned ||
-                    repeat.advised <= planned || digest->state_counts[LAB_RUN_FAILED] > 0))
+    if (resumes && repeat.n == 2)
+        return (struct page_repeat){
+            .text = lab_arena_printf(arena, "Then run %d per point (the study has %d)",
+                                     repeat.advised, planned),
+            .runs = repeat.advised};
+    if (resumes &&
+        (repeat.n < 2 || repeat.needed <= planned || digest->state_counts[LAB_RUN_FAILED] > 0))
         return (struct page_repeat){0};
     LAB_AUTO(str, text);
     bool busy = page_is_busy(digest);
     add_text(&repeat, planned, busy, arena, &text);
-    return (struct page_repeat){lab_arena_strdup(arena, text.text), repeat.advised, busy};
+    return (struct page_repeat){.text = lab_arena_strdup(arena, text.text),
+                                .runs = repeat.advised,
+                                .quiet = busy,
+                                .replaces = true};
 }

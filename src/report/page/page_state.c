@@ -117,7 +117,7 @@ struct page_state page_state(const struct lab_page *page, const struct study_dig
     struct page_open counted = page_open_count(page, true);
     int n = counted.first ? counted.first->n : 0;
     bool undecided = counted.compared > 0 && counted.open == counted.compared;
-    if (busy && (open || undecided) && n > 0 && n < LAB_CLAIM_RUNS_LEAST)
+    if (busy && n > 0 && (undecided || (open && n < LAB_CLAIM_RUNS_LEAST)))
         return (struct page_state){
             lab_arena_printf(arena, "No answer: %d run%s per point on a busy machine. ", n,
                              study_plural(n)),

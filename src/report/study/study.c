@@ -2,6 +2,7 @@
  * study.c: a study's end in a terminal, within 30 lines at 100 columns: verdict, one table,
  * warnings, the report's path, the next command. With `verbose`, all that is known, at any length.
  */
+#include "analysis/analysis_words.h"
 #include "base/list.h"
 #include "model/metric_name.h"
 #include "report/page/page_internal.h"
@@ -251,53 +252,62 @@ static int problem_lines(const struct end *end) {
 
 /* --- where, and what next --- */
 
-void study_add_command(struct lab_doc *doc, const struct study_digest *digest) {
+void study_add_command(struct lab_doc *doc, const struct study_digest *digest, const char *text) {
     LAB_AUTO(str, next);
     study_add_next(digest, &next);
     if (!next.length || !digest->study->command || !*digest->study->command)
         return;
     lab_doc_line_whole(doc, "Resume", "%s",
                        study_resume_command(digest->study, lab_doc_arena(doc)));
-    lab_doc_line(doc, "", "%s", next.text);
+    lab_doc_line(doc, "", "%s%s", text ? text : next.text, text ? "." : "");
 }
 
-/* What a next step leaves to be run that runs no study itself; NULL = nothing. */
+/* What a next step leaves to be run; NULL = nothing. After a run of the study, that is another. */
 static const struct page_action *find_then(const struct page_actions *actions) {
     const struct page_action *next = page_actions_next(actions);
-    for (int i = 0; i < actions->count && next && !next->study; i++)
-        if (&actions->items[i] != next && actions->items[i].kind == PAGE_PASTE &&
-            actions->items[i].command)
-            return &actions->items[i];
+    for (int i = 0; i < actions->count && next; i++) {
+        const struct page_action *action = &actions->items[i];
+        if (action != next && action->kind == PAGE_PASTE && action->command &&
+            (!next->study || (action->study && action > next)))
+            return action;
+    }
     return NULL;
 }
 
 static void add_then(struct lab_doc *doc, const struct end *end) {
     const struct page_action *next = page_actions_next(&end->actions),
                              *then = find_then(&end->actions);
-    if (end->digest.study->running || !next || next->kind == PAGE_RESUME || !then)
+    if (end->digest.study->running || !next || !then)
         return;
     lab_doc_line_whole(doc, "Then", "%s", then->command);
-    if (then->text)
-        lab_doc_line(doc, "", "%s.", then->text);
+    if (then->text) /* the page has no label there */
+        lab_doc_line(doc, "", "%s.",
+                     lab_words_capital(then->text + (lab_str_starts(then->text, "Then ") ? 5 : 0),
+                                       lab_doc_arena(doc)));
 }
 
 #define INDENT 12 /* of what follows "Next" */
 
-/* Its sentences that fit into two lines; the page has the others. No full stop at its end. */
-static const char *next_text(const struct end *end, const char *text, struct lab_arena *arena) {
+/* Its sentences that fit into two lines, a third behind that the machine is to be quiet; the page
+ * has the others. No full stop at its end. */
+static const char *next_text(const struct end *end, const struct page_action *action,
+                             struct lab_arena *arena) {
+    const char *text = action->text;
     if (end->verbose)
         return text;
-    char *kept = lab_arena_strdup(
-        arena, fit_sentences(text, NEXT_LINES, end->style.columns - INDENT - 1, arena));
+    char *kept = lab_arena_strdup(arena, fit_sentences(text, NEXT_LINES + action->quiet,
+                                                       end->style.columns - INDENT - 1, arena));
     size_t length = strlen(kept);
     if (length > 0 && kept[length - 1] == '.' && strlen(text) > length)
         kept[length - 1] = '\0';
     return kept;
 }
 
-static int next_text_lines(const struct end *end, const char *text) {
+static int next_text_lines(const struct end *end, const struct page_action *action) {
     LAB_AUTO(arena, arena);
-    return text ? count_lines(next_text(end, text, &arena), end->style.columns - INDENT - 1) : 0;
+    return action->text
+               ? count_lines(next_text(end, action, &arena), end->style.columns - INDENT - 1)
+               : 0;
 }
 
 /* A command or a path is never broken by us, but by the terminal. */
@@ -311,12 +321,14 @@ static int next_lines(const struct end *end) {
     const struct page_action *next = page_actions_next(&end->actions), *then;
     if (end->digest.study->running || !next)
         return 2;
-    if (next->kind == PAGE_RESUME)
-        return 1 + (next->command ? whole_lines(end, next->command) : 1);
     then = find_then(&end->actions);
-    return (next->command ? whole_lines(end, next->command) : 0) +
-           (next->kind != PAGE_SHOW ? next_text_lines(end, next->text) : 0) +
-           (then ? whole_lines(end, then->command) + next_text_lines(end, then->text) : 0);
+    bool resumes = next->kind == PAGE_RESUME;
+    return (next->command ? whole_lines(end, next->command) : resumes) +
+           (resumes && !next->quiet   ? 1
+            : resumes                 ? count_lines(next->text, end->style.columns - INDENT - 1)
+            : next->kind != PAGE_SHOW ? next_text_lines(end, next)
+                                      : 0) +
+           (then ? whole_lines(end, then->command) + next_text_lines(end, then) : 0);
 }
 
 /* Settings that were found besides, such as a batch size; the page has all of each. */
@@ -357,11 +369,11 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
     } else if (!next) {
         return;
     } else if (next->kind == PAGE_RESUME) {
-        study_add_command(doc, &end->digest);
+        study_add_command(doc, &end->digest, next->quiet ? next->text : NULL);
     } else if (next->command) {
         lab_doc_line_whole(doc, "Next", "%s", next->command);
         if (next->text && next->kind != PAGE_SHOW)
-            lab_doc_line(doc, "", "%s.", next_text(end, next->text, lab_doc_arena(doc)));
+            lab_doc_line(doc, "", "%s.", next_text(end, next, lab_doc_arena(doc)));
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);
     }
@@ -372,7 +384,9 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
 static void add_place(struct lab_doc *doc, const struct end *end) {
     const struct lab_study_info *study = end->digest.study;
     LAB_AUTO(str, when);
+    LAB_AUTO(str, folder);
     study_add_when(&end->digest, &when);
+    lab_str_add_shell(&folder, study->folder ? study->folder : "");
     lab_doc_gap(doc);
     if (end->verbose) {
         lab_doc_line(doc, "Time", "%s", when.text);
@@ -385,8 +399,8 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
         lab_doc_line_whole(doc, "Report", "%s/report/report.md", study->folder);
     else if (*study->report)
         lab_doc_line_whole(doc, "Report", "%s", study->report);
-    else if (!end->verbose)
-        lab_doc_line_whole(doc, "Folder", "%s", study->folder);
+    else if (study->folder)
+        lab_doc_line_whole(doc, "Report", "not written yet: gpulab report %s", folder.text);
     add_next(doc, end);
 }
 

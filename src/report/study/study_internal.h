@@ -174,6 +174,10 @@ void study_add_verdict_command(const struct study_digest *digest, const char *ke
  * with other values of some keys: "experiment.duration=60s"; NULL = of none. */
 void study_add_repeat_command(const struct lab_study_info *study, int repeat, const char *keys,
                               struct lab_str *out);
+/* The key of that command, with its value, that makes runs so many times as long; NULL = unknown.
+ */
+const char *study_longer_key(const struct lab_study_info *study, int factor,
+                             struct lab_arena *arena);
 
 /* What goes on with it and what that does; "" = nothing is left, or nobody knows how. */
 void study_add_next(const struct study_digest *digest, struct lab_str *out);
@@ -195,8 +199,9 @@ const char *study_log_path(const struct lab_study_info *study, const struct lab_
  * is. */
 void study_add_log_end(struct lab_doc *doc, const struct lab_study_info *study,
                        const struct lab_run *run);
-/* The command that goes on with it, where anything is left. */
-void study_add_command(struct lab_doc *doc, const struct study_digest *digest);
+/* The command that goes on with it, where anything is left, and what to do first: `text`, without
+ * its full stop; NULL = what it does. */
+void study_add_command(struct lab_doc *doc, const struct study_digest *digest, const char *text);
 /* A table of what the runs said, as much as a terminal shows; nothing where they said nothing. */
 void study_add_last_metrics(struct lab_doc *doc, const struct lab_study_info *study, int rows_most);
 /* The same on paper and on a page; the runs' names are shown as they stand. */

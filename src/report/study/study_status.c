@@ -248,7 +248,7 @@ void lab_report_add_status(struct lab_doc *doc, const struct lab_study_info *stu
     if (study->running)
         lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
     lab_doc_line(doc, "Folder", "%s", study->folder);
-    study_add_command(doc, &digest);
+    study_add_command(doc, &digest, NULL);
     study_digest_release(&digest);
 }
 

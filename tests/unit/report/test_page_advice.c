@@ -289,10 +289,8 @@ LAB_TEST(what_is_open_is_run_often_enough) {
     } cases[] = {
         {2, 30, 3, "). 2 runs hardly show the spread: run 5 per point", "repeat=5"},
         {2, 2040, 60, "2 runs hardly show the spread: run 5 per point", "repeat=5"},
-        {3, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 5",
-         "repeat=5"},
-        {8, 2040, 60, "more than 50 runs per point are needed. Quiet the machine, then run 16",
-         "repeat=16"},
+        {3, 2040, 60, "Quiet the machine, then run 5 per point. Inconclusive (", "repeat=5"},
+        {8, 2040, 60, "Quiet the machine, then run 16 per point. Inconclusive (", "repeat=16"},
         {8, 6, 6, ") with 8 runs per point: run 16", "repeat=16"},
     };
     g->page.advice = NULL;
@@ -333,6 +331,34 @@ LAB_TEST(lines_that_run_studies_have_an_order) {
                     "experiment.repeat=5\n```\n\nThen test for drift over minutes:\n");
 }
 
+/* Given points whose runs were too short for the study's question, then the next line makes them
+ * longer, by the key that its command has or else by its samples. */
+LAB_TEST(the_next_runs_test_what_was_too_short) {
+    struct given *g = *state;
+    static const char *const cases[][2] = {
+        {"gpulab run stability", "gpulab run stability experiment.repeat=5 "
+                                 "experiment.test.num_samples=3000\n"},
+        {"gpulab run stability experiment.test.num_samples=210",
+         "gpulab run stability experiment.repeat=5 experiment.test.num_samples=630\n"},
+        {"gpulab run stability experiment.test.num_samples=9 experiment.duration=1.5s",
+         " experiment.test.num_samples=9 experiment.repeat=5 experiment.duration=4.5s\n"},
+    };
+    g->page.advice = NULL;
+    g->result.longer = 3;
+    g->result.why_longer = "Runs 3 times as long also test the other 4 of 6 points";
+    g->study.runs[0].test = "{\"num_samples\": 1000}";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g->study.study.command = cases[i][0];
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        assert_contains(g->text.text, "For a verdict, 5 runs per point. Runs 3 times as long also "
+                                      "test the other 4 of 6 points:\n");
+        assert_contains(g->text.text, cases[i][1]);
+        write_end(g);
+        assert_contains(g->text.text, cases[i][1]);
+    }
+}
+
 /* Given runs that are left, then they are advised unless the spread says that they decide nothing. */
 LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     struct given *g = *state;
@@ -342,10 +368,11 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     } cases[] = {
         {2, 3, "Then finish the study (resumes in the same folder: 1 run left, in about 9 s):",
          "repeat=3"},
+        {2, 3, "Then run 5 per point (the study has 3):", "repeat=5"}, /* behind that */
         {1, 0, "were running. Then finish the study (resumes", "repeat=3"},
         {2, 600, "Then finish the study (resumes", "repeat=3"}, /* two show no spread */
         {3, 30, "the planned 3 runs per point can't change. 30 runs per point detect", "repeat=30"},
-        {3, 600, "Quiet the machine (other processes were running), then", "repeat=5"},
+        {3, 600, "other processes were running. Then run 5 per point.", "repeat=5"},
     };
     g->page.advice = NULL;
     g->study.study.command = "gpulab run numa_study experiment.repeat=3";
@@ -370,6 +397,7 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
                                          cases[i].line));
         write_end(g);
         assert_contains(g->text.text, cases[i].line);
+        assert_contains(g->text.text, "Quiet the machine first: other processes were running.");
     }
 }
 
@@ -429,10 +457,41 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
     lab_str_clear(&g->text);
     write_page(g, "markdown");
     assert_contains(g->text.text, "**No answer: 4 runs per point on a busy machine.**\n");
+    g->claims[0].n = 5; /* as many as show a spread */
+    g->study.study.report = "";
+    write_end(g);
+    assert_contains(g->text.text, "No answer: 5 runs per point on a busy machine. Both at once");
+    assert_contains(g->text.text, "Report    not written yet: gpulab report outputs/");
     g->page.simulated = true;
     write_end(g);
     assert_null(strstr(g->text.text, "busy machine"));
     assert_null(strstr(g->text.text, "Warning: "));
+}
+
+/* Given the best setting and the worst one in the headline, then the advice names those two, and
+ * not the two best. */
+LAB_TEST(advice_is_about_what_the_headline_compares) {
+    struct given *g = *state;
+    struct lab_claim claims[2] = {g->claims[0], g->claims[0]};
+    g->page.advice = NULL;
+    g->result.claims = claims;
+    g->result.claim_count = 2;
+    g->result.answer = "Throughput from 125k (batch 128) to 89.7k (batch 32): inconclusive.";
+    for (int i = 0; i < 2; i++) {
+        claims[i].verdict = LAB_CLAIM_INCONCLUSIVE;
+        claims[i].low = -0.1;
+        claims[i].n = 5;
+        claims[i].needed = 9 + 10 * i;
+        claims[i].subject = "batch 128";
+        claims[i].reference = i ? "batch 32" : "batch 64";
+    }
+    for (int i = 0; i < 2 * 4; i++) {
+        struct lab_run *run = fixture_plan(&g->study, i % 4, 1, 0, "vit32x2x128");
+        run->repeat = 1 + i / 4;
+        fixture_done(&g->study, run, 1000, "", "");
+    }
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Inconclusive (batch 128 compared with batch 32). 19 runs");
 }
 
 /* Given an answer from a busy machine, then it is to be repeated on a quiet one, before anything
