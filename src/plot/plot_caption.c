@@ -30,12 +30,14 @@ struct plot_format plot_format_of(struct lab_plot_view view, struct lab_chart *c
 
 struct found { /* intervals of a chart */
     bool any, band, bars, seen;
+    bool hidden; /* some lies within its mark */
     bool beyond; /* some end lies outside of the axis */
     bool bare;   /* some mark has none */
 };
 
+/* `single`: each interval is of a mark of its own. */
 static void look_at(const struct plot_panel *made, const struct lab_chart_series *series,
-                    struct found *found) {
+                    bool single, struct found *found) {
     double height = made->bottom - made->top;
     double least = series->mark == LAB_CHART_BARS ? SEEN_BAR : SEEN_POINT;
     for (size_t i = 0; i < series->count; i++) {
@@ -47,7 +49,9 @@ static void look_at(const struct plot_panel *made, const struct lab_chart_series
                high = plot_axis_share(&made->y, series->high[i]);
         found->any = true;
         found->beyond |= series->low[i] < made->y.low || series->high[i] > made->y.high;
-        found->seen |= !(fabs(high - low) * height < least); /* NaN: it leaves the area */
+        bool hidden = fabs(high - low) * height < least; /* NaN: it leaves the area */
+        found->hidden |= hidden && single;
+        found->seen |= !hidden;
     }
 }
 
@@ -66,9 +70,10 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
             const struct lab_chart_series *series = &shown.panels[p].series[s];
             if (!plot_has_whiskers(series)) /* lines of a model, bands */
                 continue;
-            found.band |= plot_has_band(&shown.panels[p], series);
+            bool band = plot_has_band(&shown.panels[p], series);
+            found.band |= band;
             found.bars |= series->mark == LAB_CHART_BARS;
-            look_at(&layout.panels[p], series, &found);
+            look_at(&layout.panels[p], series, !band && series->mark != LAB_CHART_BARS, &found);
         }
     const char *before = chart->caption ? chart->caption : "", *space = *before ? " " : "";
     if (!found.any)
@@ -78,8 +83,11 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
     if (!found.seen)
         return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
                                 found.bars ? "too narrow to see" : "narrower than the marks");
-    return lab_arena_printf(arena, "%s%s%s are %s.%s%s", before, space,
-                            found.band ? "Bands" : "Whiskers", chart->intervals,
-                            found.beyond ? " Arrows: beyond the axis." : "",
-                            found.bare ? " Marks without one: too few runs." : "");
+    return lab_arena_printf(
+        arena, "%s%s%s are %s.%s%s", before, space, found.band ? "Bands" : "Whiskers",
+        chart->intervals, found.beyond ? " Arrows: beyond the axis." : "",
+        found.bare && found.hidden ? " Marks without one: too few runs, or narrower than the mark."
+        : found.bare               ? " Marks without one: too few runs."
+        : found.hidden             ? " Marks without one: narrower than the mark."
+                                   : "");
 }

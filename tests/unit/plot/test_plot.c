@@ -233,6 +233,27 @@ LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
     }
 }
 
+/* Given one interval that its mark covers, next to one that is seen, then the caption says so, and
+ * where another has none, both. */
+LAB_TEST(a_whisker_within_its_mark_is_explained) {
+    struct given *g = *state;
+    double x[] = {1, 2, 3}, y[] = {1, 1.5, 2}, low[] = {0.5, 1.499, 1.2},
+           high[] = {1.4, 1.501, 2.4};
+    struct lab_chart_series series = {
+        .mark = LAB_CHART_POINTS, .x = x, .y = y, .low = low, .high = high, .count = 3};
+    struct lab_chart_panel panel = {.x = given_axis("Batch"),
+                                    .y = given_axis("Speed-up"),
+                                    .series = &series,
+                                    .series_count = 1};
+    struct lab_chart chart = {.panels = &panel, .panel_count = 1, .intervals = "95% intervals"};
+    assert_string_equal(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+                        "Whiskers are 95% intervals. Marks without one: narrower than the mark.");
+    low[2] = high[2] = NAN;
+    assert_string_equal(
+        lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+        "Whiskers are 95% intervals. Marks without one: too few runs, or narrower than the mark.");
+}
+
 /* Given intervals of two runs that reach twenty times as far as the values, then the axis follows
  * the values, and what leaves it is an arrow. One that no neighbour continues is a whisker. */
 LAB_TEST(the_axis_follows_the_values) {
