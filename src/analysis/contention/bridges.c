@@ -103,10 +103,11 @@ static const char *check_words(const struct contention *made, const struct lab_p
     const char *range = lab_arena_printf(made->arena, "%.1f to %.1f GB/s", 1e-9 * low, 1e-9 * high);
     bool steady = high < STEADY * low;
     claim.reference = "its peers"; /* no mean of kernels: the copies are the probe's */
+    claim.quantity = "copy bandwidth";
     claim.subject = lab_arena_printf(made->arena,
                                      steady ? "Check PCIe width and generation of %s"
-                                            : "Find what else copies over the PCIe "
-                                              "path of %s",
+                                            : "Find what else copies over %s's "
+                                              "PCIe path",
                                      device->title);
     return lab_arena_printf(
         made->arena,

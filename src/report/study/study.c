@@ -49,7 +49,9 @@ static const char *cut_clauses(const char *text, int columns, bool unicode,
                                struct lab_arena *arena) {
     size_t kept = 0;
     for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
-        if (strchr(",;:", text[i]) && text[i + 1] == ' ' && i <= (size_t)columns && i > 20)
+        if (((strchr(",;:", text[i]) && text[i + 1] == ' ') ||
+             (text[i] == ' ' && text[i + 1] == '(')) &&
+            i <= (size_t)columns && i > 20)
             kept = i;
     return (double)kept > CLAUSES_LEAST * columns ? lab_arena_strndup(arena, text, kept)
                                                   : cut_line(text, columns, unicode, arena);

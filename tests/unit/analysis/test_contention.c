@@ -440,6 +440,7 @@ LAB_TEST(gpus_that_are_slow_by_themselves_are_not_recommended) {
     assert_says(result.answer, "% lower PCIe bandwidth of test copies than its peers (95% CI [");
     assert_null(find_claim(&result, "contention.alone", "GPU 5")); /* its copies are as fast */
     assert_says(result.others[0], "Check PCIe width and generation of GPU 1: 20");
+    assert_says(result.others[0], "% lower copy bandwidth than its peers (95% CI [");
     assert_says(result.others[0], "]%, 5 runs each). Every run is slow: ");
     assert_says(result.others[1], "Put one copying job on each PCIe bridge: 50");
     assert_null(result.others[2]);

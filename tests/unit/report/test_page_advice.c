@@ -145,6 +145,18 @@ LAB_TEST(the_terminal_names_settings) {
                     "\n  Also      Use batch 16: 12.5% higher throughput than batch 4.\n");
 }
 
+/* Given a sentence that doesn't fit for its interval, then the terminal keeps its value. */
+LAB_TEST(the_terminal_keeps_values_of_devices) {
+    struct given *g = *state;
+    static const char *const others[] = {
+        "Find what else copies over GPU 9's PCIe path: 18.2% lower rate than its peers (95% CI "
+        "[11.4, 24.5]%, 5 runs each). GPU 9 varies between runs",
+        NULL};
+    g->result.others = others;
+    write_end(g);
+    assert_contains(g->text.text, "GPU 9's PCIe path: 18.2% lower rate than its peers.\n");
+}
+
 /* Given a column of nothing but references, then the table of the parts is without it. */
 LAB_TEST(a_column_of_references_compares_nothing) {
     struct given *g = *state;
