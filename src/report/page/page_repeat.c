@@ -13,7 +13,8 @@ struct repeat {
     int n, needed, advised; /* runs per point: done, by the spread (0 = unknown), to be run */
 };
 
-/* Of a range of values, the open claim that compares its ends; else the first of all. */
+/* Of a range of values, the open claim that compares its best with its worst; else the first of
+ * all. */
 static const struct lab_claim *headline_claim(const struct lab_page *page,
                                               const struct lab_claim *first) {
     const struct lab_analysis_result *result = page_leading(page);
@@ -23,7 +24,7 @@ static const struct lab_claim *headline_claim(const struct lab_page *page,
     for (int i = 0; i < result->claim_count; i++) {
         const struct lab_claim *claim = &result->claims[i];
         if (claim->verdict == LAB_CLAIM_INCONCLUSIVE && claim->reference && *claim->reference &&
-            strstr(answer, claim->subject) && strstr(answer, claim->reference))
+            lab_str_equal(claim->subject, first->subject) && strstr(answer, claim->reference))
             return claim;
     }
     return first;
