@@ -102,12 +102,21 @@ static const struct stability_row *only_tested(const struct stability *made, con
     return tested == 1 && count > 1 ? only : NULL;
 }
 
-/* "6 points", "2 of 6 points" */
+/* What a row is: a point's runs may have several. */
+static const char *rows_noun(const struct stability *made) {
+    return made->row_count > made->points ? "ranks" : "points";
+}
+
+/* "6 points", "2 of 6 points", "170 ranks of 17 points" */
 static const char *points_words(const struct stability *made) {
     int tested = count_tested_rows(made);
-    return tested == made->row_count
-               ? lab_arena_printf(made->arena, "%d points", tested)
-               : lab_arena_printf(made->arena, "%d of %d points", tested, made->row_count);
+    const char *part = tested == made->row_count
+                           ? lab_arena_printf(made->arena, "%d", tested)
+                           : lab_arena_printf(made->arena, "%d of %d", tested, made->row_count);
+    return made->row_count > made->points
+               ? lab_arena_printf(made->arena, "%s ranks of %d point%s", part, made->points,
+                                  made->points == 1 ? "" : "s")
+               : lab_arena_printf(made->arena, "%s points", part);
 }
 
 /* Of points that were tested: "5", "7 to 8". */
@@ -184,13 +193,14 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
     if (worst)
         lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
     else if (made->row_count > 1 && bounded == made->row_count)
-        lab_str_printf(text, " Each point alone: no drift larger than %.1f%%.",
+        lab_str_printf(text, " Each %s alone: no drift larger than %.1f%%.",
+                       made->row_count > made->points ? "rank" : "point",
                        lab_words_bound_percent(most));
     else if (bounded > 0 && open)
         lab_str_printf(text,
-                       " %d of %d points alone: no drift larger than %.1f%%. The other%s "
+                       " %d of %d %s alone: no drift larger than %.1f%%. The other%s "
                        "inconclusive%s %s (%s).",
-                       bounded, made->row_count, lab_words_bound_percent(most),
+                       bounded, made->row_count, rows_noun(made), lab_words_bound_percent(most),
                        bounded + 1 == made->row_count ? " is" : "s are",
                        bounded + 1 == made->row_count ? ":" : ", at most",
                        lab_claim_effect(&widest->drift, made->arena), widest->name);
@@ -251,10 +261,10 @@ const char *stability_answer(const struct stability *made) {
                        count_runs(made, is_throttled), count_runs(made, is_known),
                        made->throttled_s);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        if (made->points > 1)
+        if (made->row_count > 1)
             lab_str_printf(&text, "Mean of %s: no", points_words(made));
         lab_str_printf(&text, "%s drift of iteration times%s from start to end of a run %s.",
-                       made->points > 1 ? "" : "No",
+                       made->row_count > 1 ? "" : "No",
                        lab_claim_larger(made->drift.bound, made->arena), over);
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
@@ -352,8 +362,8 @@ void stability_test_all(struct lab_analysis_result *result, const struct stabili
         return;
     result->longer = (int)ceil(2.0 * LAB_RATE_SERIES_LEAST / (double)least);
     result->why_longer =
-        lab_arena_printf(made->arena, "Runs %d times as long also test the other %d of %d points",
-                         result->longer, untested, made->row_count);
+        lab_arena_printf(made->arena, "Runs %d times as long also test the other %d of %d %s",
+                         result->longer, untested, made->row_count, rows_noun(made));
 }
 
 const char *stability_action(const struct stability *made) {

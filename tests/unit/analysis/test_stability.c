@@ -90,9 +90,11 @@ LAB_TEST(test_runs_are_counted_not_their_ranks) {
             run->rank_count = i % 2 ? others : 2;
         }
         struct lab_analysis_result result = when_asked(&given, "stability");
+        assert_contains(result.answer, others == 2 ? "Mean of 4 ranks of 2 points: no drift"
+                                                   : "Mean of 3 ranks of 2 points: no drift");
         assert_contains(result.answer,
                         others == 2
-                            ? "(runs of 30.0 s, 2 to 3 per point). 2 of 4 points alone: no "
+                            ? "(runs of 30.0 s, 2 to 3 per point). 2 of 4 ranks alone: no "
                               "drift larger than 1.3%. The others are inconclusive, at most "
                               "+0.2% [-4.1, 4.7] ("
                             : "%. The other is inconclusive: +0.2% [");
