@@ -393,8 +393,10 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
     if (end->verbose) {
         lab_doc_line(doc, "Time", "%s", when.text);
         lab_doc_line(doc, "Machine", "%s", study->machine ? study->machine : "");
-        lab_doc_line_whole(doc, "Folder", "%s", study->folder);
     }
+    bool missing = !study->running && study->report && !*study->report;
+    if (end->verbose || missing)
+        lab_doc_line_whole(doc, "Folder", "%s", study->folder);
     if (study->running)
         lab_doc_line(doc, "Running", "%s", study->holder ? study->holder : "");
     else if (!study->report) /* it is written at the end */
@@ -402,7 +404,7 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
     else if (*study->report)
         lab_doc_line_whole(doc, "Report", "%s", study->report);
     else if (study->folder)
-        lab_doc_line_whole(doc, "Report", "not written yet: gpulab report %s", folder.text);
+        lab_doc_line_whole(doc, "", "no report yet: gpulab report %s", folder.text);
     add_next(doc, end);
 }
 

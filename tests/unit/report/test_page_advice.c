@@ -473,7 +473,7 @@ LAB_TEST(the_headline_says_what_it_rests_on) {
     g->study.study.report = "";
     write_end(g);
     assert_contains(g->text.text, "No answer: 5 runs per point on a busy machine. Both at once");
-    assert_contains(g->text.text, "Report    not written yet: gpulab report outputs/");
+    assert_contains(g->text.text, "\n            no report yet: gpulab report outputs/");
     g->page.simulated = true;
     write_end(g);
     assert_null(strstr(g->text.text, "busy machine"));
