@@ -13,7 +13,7 @@
 
 #define LINES_MOST   30
 #define VERDICT_MOST 4
-#define ROWS_LEAST   3
+#define ROWS_LEAST   3 /* and all warnings shown, where there is room */
 #define ROWS_MOST    16
 #define NOTES_SHOWN  3
 #define METRICS_MOST 4 /* runs, of programs that report values */
@@ -27,6 +27,7 @@ struct end {
     struct page_actions actions;
     struct lab_style style;
     bool verbose;
+    int warnings_most;
 };
 
 /* --- text in a given room --- */
@@ -158,8 +159,8 @@ static void add_note(struct lab_doc *doc, const struct end *end, const char *wor
 }
 
 static void add_notes(struct lab_doc *doc, const struct end *end, const char *word,
-                      enum lab_doc_tone tone, const struct study_notes *notes) {
-    int shown = end->verbose || notes->count < NOTES_SHOWN ? notes->count : NOTES_SHOWN;
+                      enum lab_doc_tone tone, const struct study_notes *notes, int most) {
+    int shown = end->verbose || notes->count < most ? notes->count : most;
     for (int i = 0; i < shown; i++)
         add_note(doc, end, word, tone, &notes->items[i]);
     if (shown < notes->count) /* a run may have several */
@@ -220,7 +221,7 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
     if (digest->nothing_valid)
         lab_doc_said(doc, "Invalid:", LAB_DOC_ERROR, STUDY_NOTHING_VALID);
     study_add_failures(doc, digest);
-    add_notes(doc, end, "Invalid:", LAB_DOC_ERROR, &digest->problems);
+    add_notes(doc, end, "Invalid:", LAB_DOC_ERROR, &digest->problems, NOTES_SHOWN);
     if (digest->concurrent)
         lab_doc_said(doc, "Warning:", LAB_DOC_WARNING, "%d run%s %s", digest->concurrent,
                      study_plural(digest->concurrent), STUDY_CONCURRENT);
@@ -234,7 +235,7 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
     for (int i = 0; i < digest->warnings.count; i++)
         if (end->verbose || page_is_shown(end->page, &digest->warnings.items[i]))
             warnings.items[warnings.count++] = digest->warnings.items[i];
-    add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings);
+    add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings, end->warnings_most);
 }
 
 /* How many lines it will take, about: hints and what is said in full take more than one. */
@@ -246,7 +247,8 @@ static int problem_lines(const struct end *end) {
         int count = 0;
         for (int k = 0; k < all[i]->count; k++)
             count += i < 2 || page_is_shown(end->page, &all[i]->items[k]);
-        count = count > NOTES_SHOWN ? NOTES_SHOWN + 1 : count;
+        int most = i == 2 ? end->warnings_most : NOTES_SHOWN;
+        count = count > most ? most + 1 : count;
         lines += i == 0 && count ? 3 * count : count;
     }
     return lines + (lines > 0);
@@ -410,8 +412,8 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 
 /* --- all of it --- */
 
-/* Rows that leave room for all else. */
-static int rows_most(const struct end *end, const char *verdict) {
+/* Rows that leave room for all else; below 0 where there is none. */
+static int rows_left(const struct end *end, const char *verdict) {
     enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 1 };
     int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(end);
     int next = next_lines(end);
@@ -426,10 +428,20 @@ static int rows_most(const struct end *end, const char *verdict) {
     left -= limits ? 1 + count_lines(limits, end->style.columns - 2) : 0;
     left -= slices ? count_lines(slices, end->style.columns) : 0;
     const struct page_action *also[ALSO_MOST];
-    left -= find_also(end, also);
+    return left - find_also(end, also);
+}
+
+/* Of warnings one is enough before the table has fewer than its least rows. */
+static int share_room(struct end *end, const char *verdict) {
+    end->warnings_most = NOTES_SHOWN;
     if (end->verbose)
         return INT32_MAX;
-    return left < ROWS_LEAST ? ROWS_LEAST : left > ROWS_MOST ? ROWS_MOST : left;
+    int left = rows_left(end, verdict);
+    if (left < ROWS_LEAST) {
+        end->warnings_most = 1;
+        left = rows_left(end, verdict);
+    }
+    return left < 1 ? 1 : left > ROWS_MOST ? ROWS_MOST : left;
 }
 
 /* All that is said around the table: it shows what these name. */
@@ -486,7 +498,7 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     if (verdict)
         lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
     add_others(doc, &end);
-    add_points(doc, &end, rows_most(&end, verdict));
+    add_points(doc, &end, share_room(&end, verdict));
     add_limits(doc, &end);
     add_problems(doc, &end);
     add_place(doc, &end);

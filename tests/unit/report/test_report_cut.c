@@ -104,6 +104,15 @@ LAB_TEST(what_is_said_leaves_fewer_rows) {
     assert_contains(text.text, "Warning: 2 more kinds (--verbose)\n");
     assert_contains(text.text, " more rows");
     assert_true(count_lines(text.text) <= 30);
+
+    /* more is said still: then warnings give way, too */
+    result.by_point = lab_arena_printf(&f.arena, "%s%s%s", said, said, said);
+    doc = lab_doc_open(NULL, &f.arena);
+    lab_str_clear(&text);
+    lab_report_add_study(doc, &f.study, &page, wide, false);
+    lab_doc_write(doc, "text", wide, &text);
+    assert_contains(text.text, "Warning: 4 more kinds (--verbose)\n");
+    assert_true(count_lines(text.text) <= 30);
     fixture_release(&f);
 }
 
