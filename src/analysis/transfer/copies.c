@@ -170,8 +170,9 @@ static struct lab_claim name_claim(const struct copies *copies, const struct fil
                                    const char *reference) {
     const char **scope = NULL;
     claim = lab_claim_named(claim, kind, subject, reference,
-                            lab_str_equal(kind, "transfer.latency") ? "copy latency"
-                                                                    : "copy bandwidth");
+                            lab_str_equal(kind, "transfer.latency")     ? "copy latency"
+                            : lab_str_equal(kind, "transfer.bandwidth") ? "fitted copy bandwidth"
+                                                                        : "copy bandwidth");
     for (int i = 0; i < copies->count && !claim.scope; i++)
         if (is_on(copies, path, i))
             LAB_ADD(scope, claim.scope_count, copies->arena) = copies->points[i].name;

@@ -72,7 +72,7 @@ LAB_TEST(a_path_has_its_bandwidth_and_latency) {
     assert_string_equal(result.parts[0].name,
                         "Copies to the device: GPU 0, NUMA node 1 vs GPU 0, NUMA node 0");
     assert_says(result.parts[0].answer,
-                "GPU 0, NUMA node 0, host to device: copy bandwidth 25.0 GB/s (95% CI");
+                "GPU 0, NUMA node 0, host to device: fitted copy bandwidth 25.0 GB/s (95% CI");
     assert_says(result.answer,
                 "% lower copy bandwidth than NUMA node 0, 21.7 instead of 24.0 GB/s ");
     assert_true(lab_str_starts(result.answer, "Copy from NUMA node 0. GPU 0, NUMA node 1"));
