@@ -372,6 +372,21 @@ static void put_first(struct page_actions *actions) {
     actions->items[0] = first;
 }
 
+/* What runs of a busy machine advise is to be confirmed by the quiet ones that are asked for. */
+static void add_condition(struct page_making *making) {
+    bool quiet = false;
+    for (int i = 0; i < making->made.count; i++)
+        quiet |= making->made.items[i].quiet;
+    for (int i = 0; i < making->made.count && quiet; i++) {
+        struct page_action *action = &making->made.items[i];
+        bool advises = action->kind == PAGE_CHOOSE || action->kind == PAGE_PASTE ||
+                       action->kind == PAGE_BIND || action->kind == PAGE_BOUND;
+        if (advises && action->text && !action->study && !action->check)
+            action->text = lab_arena_printf(making->arena, "If confirmed: %s",
+                                            lab_claim_within(action->text, making->arena));
+    }
+}
+
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena) {
@@ -404,6 +419,7 @@ struct page_actions page_actions_make(const struct lab_page *page,
         add_bound(&making, page->advice);
     if (digest && making.made.count == 0)
         add_show(&making);
+    add_condition(&making);
     put_first(&making.made);
     return making.made;
 }
