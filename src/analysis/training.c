@@ -155,7 +155,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     lab_gangs_add_command(result, &gangs, arena);
     if (lab_gangs_lack_nvlink(&gangs) && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
         result->further = "device=cuda";
-        result->tests = "Confirm on real GPUs: NVLink is not simulated";
+        result->tests = LAB_GANGS_REAL;
     }
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),

@@ -78,7 +78,7 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
         return study_line(gangs, arena);
     }
     if (lab_gangs_lack_nvlink(gangs) && !best) {
-        *ret_action = "Confirm on real GPUs: NVLink is not simulated";
+        *ret_action = LAB_GANGS_REAL;
         return study_line(gangs, arena);
     }
     bool choose = (best || gangs->pool_count == 0) && lab_gangs_find_rivals(gangs);

@@ -132,6 +132,8 @@ const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const c
                              struct lab_arena *arena);
 const char *lab_gangs_unshared(const struct lab_study_table *study);
 /* Simulated training: its sums go through host memory. */
+#define LAB_GANGS_REAL                                                                             \
+    "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink"
 bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs);
 /* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,

@@ -224,7 +224,9 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     result = when_asked(&given, "training");
     then_part_says(&result, "train_scaling, allreduce=ring", "Without NVLink, use 2 GPUs: 2 GPUs ");
     assert_contains(result.answer, "hierarchical: Without NVLink, stay on one GPU: 2 GPUs have ");
-    assert_string_equal(result.action, "Confirm on real GPUs: NVLink is not simulated");
+    assert_string_equal(
+        result.action,
+        "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink");
     assert_string_equal(result.further, "device=cuda");
     given_end(&given);
 }
