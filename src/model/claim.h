@@ -30,7 +30,7 @@ enum lab_claim_verdict {
 #define LAB_CLAIM_NEGLIGIBLE 0.005
 #define LAB_CLAIM_DETECT     0.02
 #define LAB_CLAIM_WORTH      0.01 /* a gain from here on is worth a change of settings */
-/* A quantity: what is left of the throughput on a remote NUMA node. */
+/* A quantity: throughput on a remote NUMA node relative to the local one. */
 #define LAB_CLAIM_REMOTE     "throughput on remote NUMA nodes (local = 1)"
 #define LAB_CLAIM_REFERENCE  "reference" /* the effect of a subject against itself */
 #define LAB_CLAIM_RUNS_MOST  50          /* that anybody would run of a point */

@@ -46,7 +46,7 @@ static int run_of(const char *name) {
 }
 
 /* Runs of a study, whose order is by chance: the first of each point, by their names, before
- * others. Recordings that somebody names stay as they come. */
+ * others. Recordings with names of the user's own stay as they come. */
 static struct lab_recording_stats *order_runs(const struct lab_recording_stats *all_stats,
                                               int count, struct lab_arena *arena) {
     struct run {

@@ -63,7 +63,7 @@ struct page_repeat {
     const char *text; /* as an action's; NULL = nothing to repeat */
     int runs;         /* per point */
     bool quiet;       /* likewise */
-    bool replaces;    /* what is left of the study */
+    bool replaces;    /* the remaining runs */
 };
 #define PAGE_BUSY  "other processes were running"
 #define PAGE_QUIET "Quiet the machine first: " PAGE_BUSY

@@ -121,7 +121,7 @@ LAB_TEST(without_a_whole_crossing_keys_are_not_compared) {
     }
 }
 
-/* Given keys whose values always go together, then they are one. */
+/* Given keys whose values always change together, then they are one. */
 LAB_TEST(keys_that_move_together_are_one) {
     struct given made, *g = &made;
     given_begin(&g->study, "test_matrix");

@@ -60,7 +60,7 @@ LAB_TEST(a_run_waits_for_the_memory_of_the_one_before_it) {
     add_run("good.1", "cuda:0");
     goes_on = 2;
     carry_out_on_gpus(
-        "gpus=2; memory=100@0:164@1:163@2"); /* 64 MiB are somebody's, less is the driver's */
+        "gpus=2; memory=100@0:164@1:163@2"); /* 64 MiB are a process's, less is the driver's */
     assert_int_equal(outcome.done, 2);
     assert_int_equal(started_when_it_went_on, 1);
     assert_int_equal(count_events(LAB_RUNNER_WARNING), 2); /* the workers' own */
