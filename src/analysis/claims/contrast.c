@@ -12,15 +12,34 @@
 /* Two blocks agree by chance too often: then their points' own spread counts where it is larger. */
 #define BLOCKS_TRUSTED 3
 
+static struct lab_contrast_term *find_term(const struct lab_contrast *contrast,
+                                           const struct lab_study_point *point) {
+    for (int i = 0; i < contrast->count; i++)
+        if (contrast->terms[i].point == point)
+            return &contrast->terms[i];
+    return NULL;
+}
+
+static struct lab_contrast_term make_term(const struct lab_contrast *contrast,
+                                          const struct lab_study_point *point, double weight) {
+    struct lab_contrast_term term = {point, weight, NULL};
+    if (contrast->value) {
+        double *values = lab_arena_alloc(contrast->arena, (size_t)point->count + 1, sizeof *values);
+        for (int i = 0; i < point->count; i++)
+            values[i] = contrast->value(point->runs[i], contrast->context);
+        term.values = values;
+    }
+    return term;
+}
+
 void lab_contrast_add(struct lab_contrast *contrast, const struct lab_study_point *point,
                       double weight) {
-    for (int i = 0; i < contrast->count; i++)
-        if (contrast->terms[i].point == point) {
-            contrast->terms[i].weight += weight;
-            return;
-        }
-    LAB_ADD(contrast->terms, contrast->count, contrast->arena) =
-        (struct lab_contrast_term){point, weight};
+    struct lab_contrast_term *found = find_term(contrast, point);
+    if (found) {
+        found->weight += weight;
+        return;
+    }
+    LAB_ADD(contrast->terms, contrast->count, contrast->arena) = make_term(contrast, point, weight);
 }
 
 void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study_point *base,
@@ -45,28 +64,28 @@ static double scaled(double value, const char *difference) {
 }
 
 /* NaN = the run has no usable value. */
-static double value_of(const struct lab_contrast *contrast, const struct lab_study_point *point,
+static double value_of(const struct lab_contrast *contrast, const struct lab_contrast_term *term,
                        int run, enum lab_study_figure figure) {
-    double value = contrast->value            ? contrast->value(point->runs[run], contrast->context)
-                   : figure == LAB_STUDY_RATE ? point->rates[run]
-                                              : point->times_s[run];
+    double value = term->values               ? term->values[run]
+                   : figure == LAB_STUDY_RATE ? term->point->rates[run]
+                                              : term->point->times_s[run];
     return scaled(value, contrast->difference);
 }
 
-/* The point's value in a block; NaN = there is none. */
-static double in_block(const struct lab_contrast *contrast, const struct lab_study_point *point,
+/* The term's value in a block; NaN = there is none. */
+static double in_block(const struct lab_contrast *contrast, const struct lab_contrast_term *term,
                        int block, enum lab_study_figure figure) {
-    for (int i = 0; i < point->count; i++)
-        if (point->runs[i]->run && point->runs[i]->run->repeat == block)
-            return value_of(contrast, point, i, figure);
+    for (int i = 0; i < term->point->count; i++)
+        if (term->point->runs[i]->run && term->point->runs[i]->run->repeat == block)
+            return value_of(contrast, term, i, figure);
     return NAN;
 }
 
-static int count_values(const struct lab_contrast *contrast, const struct lab_study_point *point,
+static int count_values(const struct lab_contrast *contrast, const struct lab_contrast_term *term,
                         enum lab_study_figure figure) {
     int count = 0;
-    for (int i = 0; i < point->count; i++)
-        count += !isnan(value_of(contrast, point, i, figure));
+    for (int i = 0; i < term->point->count; i++)
+        count += !isnan(value_of(contrast, term, i, figure));
     return count;
 }
 
@@ -97,8 +116,7 @@ static double sum_of_block(const struct lab_contrast *contrast, int block,
                            enum lab_study_figure figure) {
     double sum = 0;
     for (int t = 0; t < contrast->count; t++)
-        sum +=
-            contrast->terms[t].weight * in_block(contrast, contrast->terms[t].point, block, figure);
+        sum += contrast->terms[t].weight * in_block(contrast, &contrast->terms[t], block, figure);
     return sum;
 }
 
@@ -148,7 +166,7 @@ static struct estimate by_points(const struct lab_contrast *contrast,
         double *logs = lab_arena_alloc(contrast->arena, (size_t)point->count + 1, sizeof *logs);
         size_t n = 0;
         for (int i = 0; i < point->count; i++) {
-            logs[n] = value_of(contrast, point, i, figure);
+            logs[n] = value_of(contrast, &contrast->terms[t], i, figure);
             n += !isnan(logs[n]);
         }
         double deviation = n > 1 ? lab_stats_stddev(logs, n) : (double)NAN;
@@ -202,7 +220,7 @@ static void set_interval(struct lab_claim *claim, struct estimate estimate) {
 static int fewest_values(const struct lab_contrast *contrast, enum lab_study_figure figure) {
     int fewest = contrast->count > 0 ? INT_MAX : 0;
     for (int t = 0; t < contrast->count; t++) {
-        int values = count_values(contrast, contrast->terms[t].point, figure);
+        int values = count_values(contrast, &contrast->terms[t], figure);
         fewest = values < fewest ? values : fewest;
     }
     return fewest;
@@ -214,12 +232,14 @@ static bool is_by_points(int blocks, int fewest) {
 
 double lab_contrast_mean(const struct lab_contrast *contrast, const struct lab_study_point *point,
                          enum lab_study_figure figure) {
+    const struct lab_contrast_term *found = find_term(contrast, point);
+    const struct lab_contrast_term term = found ? *found : make_term(contrast, point, 0);
     int blocks, n = 0;
     double sum = 0;
     by_blocks(contrast, figure, &blocks);
     bool all = is_by_points(blocks, fewest_values(contrast, figure));
     for (int i = 0; i < point->count; i++) {
-        double value = value_of(contrast, point, i, figure);
+        double value = value_of(contrast, &term, i, figure);
         const struct lab_run *run = point->runs[i]->run;
         if (isnan(value) || (!all && (!run || isnan(sum_of_block(contrast, run->repeat, figure)))))
             continue;
@@ -245,7 +265,7 @@ struct lab_claim lab_claim_estimate(const struct lab_contrast *contrast,
     if (is_by_points(blocks, fewest)) {
         estimate = by_points(contrast, figure);
         for (int t = 0; t < contrast->count; t++) {
-            int values = count_values(contrast, contrast->terms[t].point, figure);
+            int values = count_values(contrast, &contrast->terms[t], figure);
             claim.most = values > claim.most ? values : claim.most;
         }
     } else {

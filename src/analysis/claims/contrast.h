@@ -22,8 +22,8 @@
 
 struct lab_contrast { /* {.arena = …} = empty */
     struct lab_arena *arena;
-    /* Any value of a run instead of the figure: a bandwidth, a tuned time. Positive, but for a
-     * difference. NaN = the run has none. NULL = the figure. */
+    /* Any value of a run instead of the figure: a bandwidth, a tuned time. Set before the first
+     * point is added. Positive, but for a difference. NaN = the run has none. NULL = the figure. */
     double (*value)(const struct lab_study_run *run, const void *context);
     const void *context;
     const char *difference; /* of claim.h: values may be 0 or below; NULL = ratios */
@@ -34,6 +34,7 @@ struct lab_contrast { /* {.arena = …} = empty */
     struct lab_contrast_term {
         const struct lab_study_point *point;
         double weight;
+        const double *values; /* of its runs, asked for once; NULL = the figure */
     } * terms;
     int count;
 };
@@ -49,7 +50,7 @@ void lab_contrast_add_pair(struct lab_contrast *contrast, const struct lab_study
 double lab_contrast_variance(const struct lab_contrast *contrast, enum lab_study_figure figure,
                              double *ret_freedom);
 
-/* The geometric mean of one of its points over the runs that the claim below rests on: its whole
+/* The geometric mean of a point over the runs that the claim below rests on: its whole
  * blocks, or all. NaN = it has none. */
 double lab_contrast_mean(const struct lab_contrast *contrast, const struct lab_study_point *point,
                          enum lab_study_figure figure);

@@ -60,18 +60,14 @@ double lab_stage_excess(const struct lab_study_run *run, const void *context) {
 enum lab_stage_bound lab_stage_bound_of(const struct lab_study_point *const *points, int count,
                                         struct lab_arena *arena) {
     struct lab_contrast excess = {.arena = arena, .value = lab_stage_excess};
-    int copying = 0;
-    for (int pass = 0; pass < 2; pass++) /* counted, then added */
-        for (int i = 0; i < count; i++) {
-            struct lab_stage_times times = lab_stage_times_of(points[i]->runs[0]);
-            if (!(lab_stage_transfer_s(&times) > 0))
-                continue;
-            if (pass == 0)
-                copying++;
-            else
-                lab_contrast_add(&excess, points[i], 1.0 / copying);
-        }
-    if (copying == 0)
+    for (int i = 0; i < count; i++) {
+        struct lab_stage_times times = lab_stage_times_of(points[i]->runs[0]);
+        if (lab_stage_transfer_s(&times) > 0)
+            lab_contrast_add(&excess, points[i], 1);
+    }
+    for (int t = 0; t < excess.count; t++)
+        excess.terms[t].weight /= excess.count;
+    if (excess.count == 0)
         return LAB_STAGE_BOUND_OPEN;
     if (!(lab_study_complexity(points[0]->runs[0]) > 0)) /* copies only */
         return LAB_STAGE_BOUND_TRANSFER;
