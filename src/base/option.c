@@ -15,7 +15,7 @@
 static const struct lab_option *find_row(const struct lab_option *table, const char *name,
                                          size_t length) {
     for (const struct lab_option *row = table; row->name; row++)
-        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+        if (row->name[0] == name[0] && strncmp(row->name, name, length) == 0 && !row->name[length])
             return row;
     return NULL;
 }
