@@ -134,18 +134,33 @@ static struct lab_manual make_manual(void) {
         .program = "gpulab", .version = LAB_VERSION, .summary = PROGRAM_SUMMARY};
 }
 
-const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
+/* Name and summary: sections take long, those of devices read tables. */
+static const struct lab_manual_page *overview_page(const struct lab_command *command,
+                                                   struct lab_arena *arena) {
+    struct lab_manual_page *page = lab_arena_alloc(arena, 1, sizeof *page);
+    page->name = command->name;
+    page->summary = command->summary;
+    return page;
+}
+
+static const struct lab_manual *manual_with(bool whole, struct lab_arena *arena) {
     int count = 0, shown = 0;
     while (lab_commands[count])
         count++;
     const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
     for (int i = 0; i < count; i++)
         if (!lab_commands[i]->hidden)
-            pages[shown++] = lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
+            pages[shown++] =
+                whole ? lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL)
+                      : overview_page(lab_commands[i], arena);
     struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
     *manual = make_manual();
     manual->pages = pages;
     return manual;
+}
+
+const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
+    return manual_with(true, arena);
 }
 
 static enum lab_manual_style manual_style(struct lab_style style) {
@@ -181,5 +196,5 @@ int lab_command_show_help(const struct lab_command_call *call, const struct lab_
 
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
                                 struct lab_str *out) {
-    lab_manual_overview(lab_command_manual(arena), style.columns, manual_style(style), out);
+    lab_manual_overview(manual_with(false, arena), style.columns, manual_style(style), out);
 }
