@@ -203,10 +203,12 @@ bool plan_is_unused_setting(const struct plan_job *job, const char *key,
 
 bool plan_is_others_setting(const struct plan_job *job, const char *key,
                             const struct lab_value *value) {
-    bool others = false;
+    if (!plan_is_unused_setting(job, key, value))
+        return false;
     for (int i = 0; lab_workloads[i]; i++)
-        others |= !lab_workloads[i]->external && lab_options_find(lab_workloads[i]->options, key);
-    return others && plan_is_unused_setting(job, key, value);
+        if (!lab_workloads[i]->external && lab_options_find(lab_workloads[i]->options, key))
+            return true;
+    return false;
 }
 
 static int add_path(const struct reader *r, struct plan_product *product, int fixed,

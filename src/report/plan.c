@@ -177,10 +177,21 @@ static void add_places(struct lab_doc *doc, const struct lab_plan_run *run) {
         lab_doc_cell(doc, "%s", nodes.text);
 }
 
+static bool is_program(const struct lab_plan_run *run) {
+    return lab_str_equal(run->workload, "command");
+}
+
 /* Of programs, whose ids have all keys of the matrix: by what varies. */
 static const char **name_runs(const struct lab_plan *plan, struct lab_arena *arena) {
     size_t count = (size_t)plan->run_count;
     const char **names = lab_arena_alloc(arena, count + 1, sizeof *names);
+    bool programs = false;
+    for (int i = 0; i < plan->run_count; i++) {
+        names[i] = plan->runs[i].id;
+        programs |= is_program(&plan->runs[i]);
+    }
+    if (!programs)
+        return names;
     const struct lab_run *records = lab_run_plan_records(plan, arena);
     const struct lab_run **all = lab_arena_alloc(arena, count + 1, sizeof *all);
     for (size_t i = 0; i < count; i++)
@@ -191,8 +202,8 @@ static const char **name_runs(const struct lab_plan *plan, struct lab_arena *are
         study_axes_add_name(&axes, i, &name);
         if (plan->repeat > 1)
             lab_str_printf(&name, ", run %d", plan->runs[i].repeat + 1);
-        bool program = lab_str_equal(plan->runs[i].workload, "command");
-        names[i] = program ? lab_arena_strdup(arena, name.text) : plan->runs[i].id;
+        if (is_program(&plan->runs[i]))
+            names[i] = lab_arena_strdup(arena, name.text);
     }
     return names;
 }
