@@ -241,7 +241,7 @@ static int enqueue_marked(void *state, struct lab_err *err) {
 }
 
 static struct lab_event **marks_of(const struct lab_parallel *p, int slot) {
-    return slot < p->slots ? p->marks + slot * p->mark_count : NULL;
+    return slot < p->slots ? &p->marks[(size_t)slot * (size_t)p->mark_count] : NULL;
 }
 
 static int capture(struct lab_parallel *p, struct lab_err *err) {
