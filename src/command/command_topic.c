@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/tty/stop.h"
 #include "doc/doc.h"
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/run_study.h"
 #include "workload/workload.h"
 

@@ -11,7 +11,7 @@
 #include "doc/doc.h"
 #include "machine/machine.h"
 #include "report/report.h"
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/run_study.h"
 
 #include <limits.h>

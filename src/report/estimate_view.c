@@ -2,7 +2,7 @@
 #include "report/estimate_view.h"
 
 #include "base/clock.h"
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/plan_record.h"
 #include "store/recording/recording.h"
 

@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "report/study/study_axes.h"
 #include "report/study/study_internal.h"
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/plan_record.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  * A run's time is a fixed part (starting, opening, checking the results) and one for each
  * iteration, or short runs would make long ones look far too long. What an iteration took is known
  * from the span of those that were measured; the rest is fixed. Options that never ran are expected
- * by how much they compute and move: iteration time ≈ a + b × work, fitted to those that did.
+ * by how much they compute and copy (history_cost.h), the fixed part as well: results are checked.
  *
  * Runs of the study itself outweigh earlier ones: they are asked first, and the ratio of what they
  * took to what earlier ones had made expect corrects what only earlier ones know.
@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/result.h"
+#include "run/estimate/history_cost.h"
 #include "run/folder.h"
 #include "stats/stats.h"
 #include "store/store.h"
@@ -42,6 +43,7 @@ struct group {
     int count;
     double median;
     int median_count; /* of how many values it was taken */
+    struct history_cost step, fixed;
 };
 
 struct groups {
@@ -181,15 +183,16 @@ static double step_s(const struct lab_run *run, double duration_s) {
 enum tier { OWN, EARLIER, TIER_COUNT };
 
 struct known {
-    struct groups same, workload;         /* seconds */
-    struct groups step, fixed;            /* by options: of each iteration, and besides them */
-    struct groups steps, fixeds, amounts; /* by kind, in step: the same, and the iteration's work */
+    struct groups same, workload; /* seconds */
+    struct groups step, fixed;    /* by options: of each iteration, and besides them */
+    struct groups costs;          /* by kind: the same, by what an iteration does */
 };
 
 struct lab_history {
     struct lab_arena *arena; /* of all groups */
     struct known tiers[TIER_COUNT];
-    struct groups *work;          /* by options: of an iteration; filled when it is asked for */
+    struct groups *amounts;       /* by options: of an iteration, computed and copied; filled when
+                                   * it is asked for */
     struct groups device_step;    /* by options: seconds on the device's clock */
     struct groups power;          /* by options, and by kind: W, over the run's time */
     struct groups seen;           /* runs, so that none counts twice */
@@ -197,32 +200,40 @@ struct lab_history {
     double own_s, own_expected_s; /* what own runs took, and what earlier ones had made expect */
 };
 
-/* What an iteration computes and moves, in FLOPs: a byte weighs as much as a device of the day does
- * meanwhile. 0 = unknown. */
-static double count_work(const struct lab_run *run) {
-    enum { PER_BYTE = 10, PER_COPIED_BYTE = 100 };
+/* What an iteration computes and copies; a byte of memory weighs as much as the FLOPs that a device
+ * of the day does meanwhile. None = unknown. */
+static struct history_amount count_amount(const struct lab_run *run) {
+    enum { PER_BYTE = 10 };
     LAB_AUTO(arena, arena);
     struct lab_value *options;
     const void *config;
     struct lab_workload_cost cost = {0};
+    struct history_amount none = {0};
     const struct lab_workload *workload = lab_workload_find(run->workload, NULL);
     if (!workload || !workload->cost || !run->options ||
         lab_json_parse(run->options, strlen(run->options), "options", &arena, &options, NULL) < 0 ||
         lab_workload_read(workload, options, &arena, &config, NULL) < 0)
-        return 0;
+        return none;
     workload->cost(config, &cost);
-    return cost.compute.flops + PER_BYTE * (cost.compute.bytes_read + cost.compute.bytes_written) +
-           PER_COPIED_BYTE * (cost.h2d_bytes + cost.d2h_bytes);
+    return (struct history_amount){
+        .computed =
+            cost.compute.flops + PER_BYTE * (cost.compute.bytes_read + cost.compute.bytes_written),
+        .copied = cost.h2d_bytes + cost.d2h_bytes};
 }
 
-static double work_of(const struct lab_history *history, const struct lab_run *run,
-                      uint64_t options) {
-    struct group *group = take_group(history->work, options, history->arena);
-    /* to simulate an iteration takes as long, whatever is in it */
-    bool simulated = run->rank_count > 0 && lab_run_device_is_simulated(run->ranks[0].device);
-    if (!group->count)
-        add_value(history->work, options, simulated ? 1 : count_work(run), history->arena);
-    return group->values[0];
+static struct history_amount amount_of(const struct lab_history *history, const struct lab_run *run,
+                                       uint64_t options) {
+    struct group *group = take_group(history->amounts, options, history->arena);
+    if (!group->count) {
+        /* to simulate an iteration takes as long, whatever is in it */
+        bool simulated = run->rank_count > 0 && lab_run_device_is_simulated(run->ranks[0].device);
+        struct history_amount amount = {.computed = 1};
+        if (!simulated)
+            amount = count_amount(run);
+        add_value(history->amounts, options, amount.computed, history->arena);
+        add_value(history->amounts, options, amount.copied, history->arena);
+    }
+    return (struct history_amount){.computed = group->values[0], .copied = group->values[1]};
 }
 
 static double expect_by(const struct lab_history *history, enum tier tier,
@@ -269,9 +280,10 @@ static void add(struct lab_history *history, enum tier tier, const struct lab_ru
     double each_s = step_s(run, duration_s), device_s = span_s(run, &first_ns, &last_ns);
     add_value(&known->step, keys.options, each_s, arena);
     add_value(&known->fixed, keys.options, duration_s - each_s * steps_of(run), arena);
-    add_value(&known->steps, keys.kind, each_s, arena);
-    add_value(&known->fixeds, keys.kind, duration_s - each_s * steps_of(run), arena);
-    add_value(&known->amounts, keys.kind, work_of(history, run, keys.options), arena);
+    struct history_amount amount = amount_of(history, run, keys.options);
+    struct group *costs = take_group(&known->costs, keys.kind, arena);
+    history_cost_add(&costs->step, amount, each_s, arena);
+    history_cost_add(&costs->fixed, amount, duration_s - each_s * steps_of(run), arena);
     if (device_s > 0 && run->iterations > 0 && run->rank_count > 0 &&
         !lab_run_device_is_simulated(run->ranks[0].device))
         add_value(&history->device_step, keys.options, device_s / (double)run->iterations, arena);
@@ -319,7 +331,7 @@ static bool read_study(struct lab_history *history, const char *path, uint64_t m
 struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies, const char *own) {
     struct lab_history *history = lab_mem_alloc(1, sizeof *history);
     history->arena = lab_mem_alloc(1, sizeof *history->arena);
-    history->work = lab_arena_alloc(history->arena, 1, sizeof *history->work);
+    history->amounts = lab_arena_alloc(history->arena, 1, sizeof *history->amounts);
     LAB_AUTO(arena, arena);
     const char *const *paths;
     int count = 0;
@@ -341,43 +353,18 @@ void lab_history_close(struct lab_history *history) {
 
 /* --- answers --- */
 
-static const struct group *find_group(const struct groups *groups, uint64_t key) {
+static struct group *find_group(const struct groups *groups, uint64_t key) {
     return groups->count ? *find_slot(groups, key) : NULL;
-}
-
-/* A step of this much work: a + b · work with the least relative error over those that ran, neither
- * below 0. From one amount alone it follows by half. */
-static double fit_step(const struct group *amounts, const struct group *steps, double work) {
-    double n = 0, x = 0, xx = 0, y = 0, xy = 0; /* of 1/s, w/s; the target is 1 */
-    for (int i = 0; i < steps->count; i++) {
-        double unit = 1 / steps->values[i], scaled = amounts->values[i] / steps->values[i];
-        if (!(amounts->values[i] > 0))
-            continue;
-        n += unit * unit;
-        x += unit * scaled;
-        xx += scaled * scaled;
-        y += unit;
-        xy += scaled;
-    }
-    if (!(n > 0))
-        return NAN;
-    double det = n * xx - x * x;
-    if (det < 1e-9 * n * xx)
-        return y / n * (0.5 + 0.5 * work * x / xx);
-    double a = (y * xx - x * xy) / det, b = (n * xy - x * y) / det;
-    if (a < 0)
-        return xy / xx * work;
-    return b < 0 ? y / n : a + b * work;
 }
 
 static double expect_by_work(const struct lab_history *history, const struct known *known,
                              const struct lab_run *run, const struct keys *keys) {
-    const struct group *amounts = find_group(&known->amounts, keys->kind);
-    const struct group *steps = find_group(&known->steps, keys->kind);
-    double work = amounts ? work_of(history, run, keys->options) : 0;
-    if (!amounts || !steps || !(work > 0) || !(steps_of(run) > 0))
+    struct group *costs = find_group(&known->costs, keys->kind);
+    if (!costs || !(steps_of(run) > 0))
         return NAN;
-    return median_of(&known->fixeds, keys->kind) + fit_step(amounts, steps, work) * steps_of(run);
+    struct history_amount amount = amount_of(history, run, keys->options);
+    return history_cost_expect(&costs->fixed, amount) +
+           history_cost_expect(&costs->step, amount) * steps_of(run);
 }
 
 static double mean_of(const struct groups *groups, uint64_t key) {
@@ -446,7 +433,7 @@ double lab_history_power_w(const struct lab_history *history, const struct lab_r
 }
 
 double lab_history_work(const struct lab_history *history, const struct lab_run *run) {
-    return work_of(history, run, keys_of(run).options);
+    return history_amount_work(amount_of(history, run, keys_of(run).options));
 }
 
 double lab_history_device_step_s(const struct lab_history *history, const struct lab_run *run) {

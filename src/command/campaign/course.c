@@ -10,8 +10,8 @@
 #include "load/study_file.h"
 #include "machine/machine.h"
 #include "machine/machine_json.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/folder.h"
-#include "run/plan_estimate.h"
 #include "run/run_study.h"
 
 #include <math.h>

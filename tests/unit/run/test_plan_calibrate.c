@@ -4,8 +4,8 @@
  */
 #include "base/clock.h"
 #include "base/file/walk.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/frame.h"
-#include "run/plan_estimate.h"
 #include "run/plan_record.h"
 #include "unit/plan/plan_fixture.h"
 #include "worker/worker.h"

@@ -4,7 +4,7 @@
  */
 #include "base/json.h"
 #include "golden.h"
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 #include "run/plan_record.h"
 #include "store/store.h"
 #include "unit/plan/plan_fixture.h"

@@ -7,7 +7,7 @@
  * of our time what its simulation costs: it does all of its iterations, and a run with none next to
  * it shows what is fixed.
  */
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 
 #include "base/clock.h"
 #include "base/file/out_dir.h"

@@ -1,5 +1,5 @@
 /* plan_estimate.c: time, energy and disk that a plan takes, from earlier runs. */
-#include "run/plan_estimate.h"
+#include "run/estimate/plan_estimate.h"
 
 #include "base/yaml/yaml.h"
 #include "run/plan_record.h"
