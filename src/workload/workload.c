@@ -232,3 +232,20 @@ double lab_verify_distance(const double *a, const double *b, int64_t count, doub
     double off = size > 0 ? sqrt(difference) / size : difference > 0 ? INFINITY : 0;
     return isfinite(difference) && isfinite(norm) ? off : INFINITY;
 }
+
+#define ROUNDING 0x1p-23 /* of a parameter and of what is added to it */
+
+double lab_verify_update(const double *now, const double *exact, const double *before,
+                         int64_t count, double threshold) {
+    double difference = 0, norm = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double off = fabs(now[i] - exact[i]), larger = fmax(fabs(now[i]), fabs(exact[i]));
+        bool either = threshold > 0 && (now[i] == 0 || exact[i] == 0) &&
+                      fabs(larger - threshold) <= ROUNDING * threshold;
+        double beyond = either || off <= ROUNDING * larger ? 0 : off - ROUNDING * larger;
+        difference += beyond * beyond;
+        norm += (exact[i] - before[i]) * (exact[i] - before[i]);
+    }
+    double off = norm > 0 ? sqrt(difference / norm) : difference > 0 ? INFINITY : 0;
+    return isfinite(difference) && isfinite(norm) ? off : INFINITY;
+}

@@ -246,6 +246,12 @@ double lab_verify_tolerance(enum lab_dtype dtype);
 bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret);
 /* ‖a − b‖ / max(‖b‖, least); not finite = infinitely far. */
 double lab_verify_distance(const double *a, const double *b, int64_t count, double least);
+/* Of what an update made of fp32 parameters, and what it should have made of those before it: the
+ * size of the difference over that of the change. What rounding a new parameter is off by is none:
+ * it is large next to a small learning rate's change. Below `threshold` in magnitude a parameter
+ * is pruned to 0; within rounding of it either is right. */
+double lab_verify_update(const double *now, const double *exact, const double *before,
+                         int64_t count, double threshold);
 
 /*
  * LAB_ERR_MEMORY unless this much host memory is free. Verification asks before it allocates what

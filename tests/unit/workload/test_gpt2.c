@@ -319,6 +319,28 @@ LAB_TEST(bad_files_are_one_clear_line) {
     remove("test_gpt2.bin");
 }
 
+/* --- verification --- */
+
+/* A new parameter is rounded, by more than a small rate changes it, and one at the threshold of
+ * pruning goes either way: neither is wrong. */
+LAB_TEST(verification_passes_at_every_rate) {
+    static const char *const cases[][3] = {
+        {"optimizer=adamw", "warmup=10000"}, {"optimizer=adam", "lr=1e-7"},
+        {"optimizer=sgd", "lr=1e-5"},        {"optimizer=sgd", "lr=1e-4", "weight_decay=0"},
+        {"optimizer=adamw", "prune=100"},    {"optimizer=adamw", "epsilon=1"},
+        {"optimizer=adamw", "lr=0"}};
+    struct lab_verification v;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct gpt2_training *t = on_cpu_start(*state, &lab_workload_gpt2,
+                                               WORDS(TINY, cases[i][0], cases[i][1], cases[i][2]));
+        ASSERT_OK(gpt2_verify(t, 3, &v, err));
+        if (!v.passed)
+            fail_msg("%s %s: %s", cases[i][0], cases[i][1], v.text);
+        assert_contains(v.text, "over 100 steps");
+        gpt2_close(t);
+    }
+}
+
 /* --- checkpoints --- */
 
 #define KEPT "test_gpt2.ckpt"

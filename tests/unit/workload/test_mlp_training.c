@@ -278,6 +278,18 @@ LAB_TEST(losses_and_the_parts_of_a_step_are_told) {
 
 /* --- what goes wrong --- */
 
+/* New parameters are rounded, by more than a small rate changes them: no fault of the device's. */
+LAB_TEST(verification_passes_at_small_rates) {
+    static const char *const rates[] = {"lr=1e-6", "lr=1e-7", "lr=0"};
+    for (int i = 0; i < 3; i++) {
+        void *training = on_cpu_start(*state, &lab_workload_mlp, WORDS(SMALL, rates[i]));
+        struct lab_verification v = verify(training, 7);
+        if (!v.passed)
+            fail_msg("%s: %s", rates[i], v.text);
+        lab_workload_mlp.close(training);
+    }
+}
+
 LAB_TEST(a_lost_launch_is_noticed) {
     struct on_cpu *cpu = *state;
     void *training = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL));

@@ -55,6 +55,36 @@ LAB_TEST(infinity_fails) {
     assert_false(compare((float[]){1, -INFINITY}, (double[]){1, -INFINITY}, 2).passed);
 }
 
+/* A parameter of 1 has steps of 1.2e-7: a change of 1e-6 can't be nearer than that. */
+LAB_TEST(updates_may_be_off_by_rounding_alone) {
+    const double before[] = {1, 0.5, 0.01}, exact[] = {1 - 1e-6, 0.5 - 1e-6, 0.01 - 1e-6};
+    double now[3];
+    for (int i = 0; i < 3; i++)
+        now[i] = (double)(float)exact[i];
+    assert_true(lab_verify_distance(now, exact, 3, 0) > 0);
+    assert_true(lab_verify_update(now, exact, before, 3, 0) == 0);
+    /* given a step of half the size, then half of it is missing, and of none all of it */
+    for (int i = 0; i < 3; i++)
+        now[i] = before[i] - 5e-7;
+    double half = lab_verify_update(now, exact, before, 3, 0);
+    assert_true(half > 0.4 && half <= 0.5);
+    assert_true(lab_verify_update(before, exact, before, 3, 0) > 0.9);
+    assert_true(lab_verify_update(before, before, before, 3, 0) == 0);
+    assert_true(isinf(lab_verify_update(exact, before, before, 3, 0)));
+    now[1] = NAN;
+    assert_true(isinf(lab_verify_update(now, exact, before, 3, 0)));
+}
+
+/* At the threshold of pruning rounding decides; elsewhere a parameter that isn't pruned is wrong. */
+LAB_TEST(updates_at_the_threshold_may_be_pruned_or_not) {
+    const double before[] = {1, 0.02}, exact[] = {0.9, 0.01 * (1 - 1e-8)};
+    const double pruned[] = {0.9, 0}, kept[] = {0.9, 0.005};
+    assert_true(lab_verify_update(pruned, exact, before, 2, 0.01) == 0);
+    assert_true(lab_verify_update(exact, pruned, before, 2, 0.01) == 0);
+    assert_true(lab_verify_update(pruned, exact, before, 2, 0) > 0.05);
+    assert_true(lab_verify_update(kept, pruned, before, 2, 0.01) > 0.02);
+}
+
 LAB_TEST(zero_reference_wants_zeros) {
     assert_true(compare((float[]){0, 0}, (double[]){0, 0}, 2).passed);
     struct lab_verification v = compare((float[]){0, 1e-30f}, (double[]){0, 0}, 2);
