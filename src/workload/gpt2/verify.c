@@ -20,6 +20,7 @@
 #define STEPS_LEAST      3
 #define REFERENCE_FLOPS  3e9  /* a few seconds */
 #define UPDATE_TOLERANCE 1e-3 /* of an update */
+#define DIVERGED         2.0  /* times the first step's loss */
 
 /* --- launches by their definitions --- */
 
@@ -68,6 +69,8 @@ struct check {
     int steps;
     double *gradient, *parameters, *state; /* the device's */
     double gradient_error, update_error, loss_error;
+    double first_loss;
+    bool diverged; /* before all steps were done */
     char fault[160];
 };
 
@@ -173,15 +176,33 @@ static void compare_gradients(struct check *check, int step) {
     }
 }
 
-static void compare_loss(struct check *check, int step) {
-    const struct gpt2_training *t = check->training;
+/* The reference's, summed over the step's tokens. */
+static double exact_loss(const struct check *check) {
     const struct gpt2_memory *m = &check->model.memory;
     const struct gpt2_shape *s = &check->model.shape;
     const double *losses =
         check->reference.singles + (s->accumulation > 1 ? m->loss_sums : m->losses);
-    double exact = 0;
+    double sum = 0;
     for (int64_t i = 0; i < s->rows; i++)
-        exact += losses[i];
+        sum += losses[i];
+    return sum;
+}
+
+/* With a learning rate that is too high the loss grows, logits become large and gradients the small
+ * difference of large numbers, which no short format has: such steps say nothing about the device.
+ * The update that led there was compared. All ranks find the same. */
+static bool diverges(struct check *check, int step) {
+    double loss = exact_loss(check);
+    if (step == 0)
+        check->first_loss = loss;
+    check->diverged = !(loss <= DIVERGED * check->first_loss);
+    return check->diverged;
+}
+
+static void compare_loss(struct check *check, int step) {
+    const struct gpt2_training *t = check->training;
+    const struct gpt2_shape *s = &t->model.shape;
+    double exact = exact_loss(check);
     double off = fabs((double)((const float *)t->told.data)[GPT2_LOSS] - exact) / fabs(exact);
     note(check, isfinite(off) ? off : INFINITY, loss_tolerance(s->dtype), step, "the loss is",
          &check->loss_error);
@@ -231,6 +252,10 @@ static int step_once(struct check *check, int step, struct lab_err *err) {
     copy(r->values, check->parameters, count);
     copy(r->singles, check->state, 3 * count);
     reference_gradient(check, step);
+    if (diverges(check, step)) {
+        check->steps = step;
+        return 0;
+    }
     if (gpt2_run(t, 1, &record, err) ||
         download(check, t->model.values + t->model.memory.gradient * element, s->dtype, count,
                  check->gradient, err) ||
@@ -284,9 +309,10 @@ static int check_training(struct gpt2_training *t, uint64_t seed, bool stands_in
         snprintf(ret->text, sizeof ret->text, "%s", check.fault);
     else
         snprintf(ret->text, sizeof ret->text,
-                 "gradients to %.1e, updates to %.1e, losses to %.1e over %d steps%s",
+                 "gradients to %.1e, updates to %.1e, losses to %.1e over %d steps%s%s",
                  check.gradient_error, check.update_error, check.loss_error, check.steps,
-                 stands_in ? " of a model with 2 blocks" : "");
+                 stands_in ? " of a model with 2 blocks" : "",
+                 check.diverged ? ", then its loss doubled" : "");
     return 0;
 }
 

@@ -322,7 +322,8 @@ LAB_TEST(bad_files_are_one_clear_line) {
 /* --- verification --- */
 
 /* A new parameter is rounded, by more than a small rate changes it, and one at the threshold of
- * pruning goes either way: neither is wrong. */
+ * pruning goes either way: neither is wrong. Nor is it the device's fault that a training diverges.
+ */
 LAB_TEST(verification_passes_at_every_rate) {
     static const char *const cases[][3] = {
         {"optimizer=adamw", "warmup=10000"}, {"optimizer=adam", "lr=1e-7"},
@@ -339,6 +340,12 @@ LAB_TEST(verification_passes_at_every_rate) {
         assert_contains(v.text, "over 100 steps");
         gpt2_close(t);
     }
+    struct gpt2_training *t = on_cpu_start(*state, &lab_workload_gpt2, WORDS(TINY, "lr=100"));
+    ASSERT_OK(gpt2_verify(t, 3, &v, err));
+    if (!v.passed)
+        fail_msg("%s", v.text);
+    assert_contains(v.text, ", then its loss doubled");
+    gpt2_close(t);
 }
 
 /* --- checkpoints --- */
