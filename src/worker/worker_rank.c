@@ -54,7 +54,9 @@ static void on_iterations(void *state, const struct lab_iteration *records, int 
 }
 
 static void on_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
-    worker_tell_metrics(state, items, count);
+    struct rank *rank = state;
+    if (rank->measurement.count == 0) /* else they are a trace's, and none of the run's */
+        worker_tell_metrics(rank, items, count);
 }
 
 static void on_workload_progress(void *state, int64_t done, int64_t total) {

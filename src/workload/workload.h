@@ -152,7 +152,8 @@ struct lab_workload {
      * key asks for files between iterations.
      */
     int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
-    /* optional: behind the last of them, once: writes what is to be kept. NULL = nothing is */
+    /* optional: behind the last of them, once: writes what is to be kept. NULL = nothing is.
+     * Iterations after it are a trace's: they leave neither files nor metrics */
     int (*finish)(void *state, struct lab_err *err);
 
     /*

@@ -195,7 +195,7 @@ struct gpt2_training {
     struct lab_graph *graphs[3]; /* of these; NULL = launched one by one */
     int64_t step;                /* done so far */
     int count;                   /* steps of this run */
-    bool checking;               /* these steps are nobody's */
+    bool checking;               /* these steps are nobody's: a check's or a trace's */
     struct gpt2_energy energy;
     struct gpt2_parallel *parallel; /* NULL = trains alone */
 };

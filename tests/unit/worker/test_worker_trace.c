@@ -111,6 +111,28 @@ LAB_TEST(a_trace_comes_after_the_timed_pass) {
     assert_int_equal(end_worker(&runner), 0);
 }
 
+/* A training goes on while it is traced: those steps' losses are none of the run's. */
+LAB_TEST(traced_steps_tell_no_metrics) {
+    static const char *const words[] = {"widths=9-16-16-3", "batch_size=4", "dataset_size=40",
+                                        NULL};
+    struct lab_job job = traced("mlp", words, whole_node, 1);
+    struct runner runner = start_job(&job);
+    struct lab_frame frame;
+    int told = 0, traced_told = 0;
+    bool tracing = false;
+    hear_type(&runner, LAB_FRAME_READY);
+    say_go(&runner);
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT) {
+        tracing |= frame.type == LAB_FRAME_PHASE && lab_str_equal(frame.text, "tracing");
+        *(tracing ? &traced_told : &told) += frame.type == LAB_FRAME_METRICS;
+    }
+    assert_true(tracing && traced_count(value_of(frame.result)) > 0);
+    assert_true(told > 0);
+    assert_int_equal(traced_told, 0);
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
 LAB_TEST(the_ranges_have_the_names_that_readers_know) {
     struct lab_job job = traced("vit", small_vit, whole_node, 1);
     struct lab_value *result[1];

@@ -390,6 +390,35 @@ LAB_TEST(a_training_that_resumes_leaves_the_same_bytes) {
     remove(KEPT);
 }
 
+static void count_metrics(void *state, const struct lab_reported_metric *items, size_t count) {
+    (void)items;
+    *(size_t *)state += count;
+}
+
+/* given a training that has ended, then what a trace runs of it leaves no file and no metric */
+LAB_TEST(steps_behind_the_end_leave_nothing) {
+    struct on_cpu *cpu = *state;
+    size_t told = 0;
+    char *before, *after;
+    size_t length;
+    struct lab_sink sink = {.metrics = count_metrics, .state = &told};
+    cpu->rank.sink = &sink;
+    struct gpt2_training *t = on_cpu_start(cpu, &lab_workload_gpt2,
+                                           WORDS(TINY, "checkpoint=" KEPT, "checkpoint_steps=2"));
+    loss_after(t, 5);
+    ASSERT_OK(gpt2_finish(t, err));
+    ASSERT_OK(lab_file_read(KEPT, 1 << 30, &cpu->arena, &before, &length, err));
+    assert_true(told > 0);
+    told = 0;
+    loss_after(t, 5);
+    ASSERT_OK(lab_file_read(KEPT, 1 << 30, &cpu->arena, &after, &length, err));
+    assert_memory_equal(after, before, length);
+    assert_int_equal(told, 0);
+    gpt2_close(t);
+    remove(KEPT);
+    cpu->rank.sink = NULL;
+}
+
 LAB_TEST(bad_checkpoints_are_one_clear_line) {
     struct on_cpu *cpu = *state;
     char *bytes;
