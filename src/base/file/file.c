@@ -3,6 +3,7 @@
 
 #include "base/failpoint.h"
 #include "base/file/lock.h"
+#include "base/file/map.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,6 +79,31 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
     *ret_text = lab_arena_strndup(arena, text.text, text.length);
     *ret_length = text.length;
     return 0;
+}
+
+int lab_file_map_open(const char *path, struct lab_file_map *ret_map, struct lab_err *err) {
+    LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail(err, errno, path);
+    struct lab_file_map map = {NULL, 0};
+    struct stat info;
+    if (check_kind(fd, path, SIZE_MAX, err) < 0)
+        return -1;
+    if (fstat(fd, &info) < 0)
+        return fail(err, errno, path);
+    map.length = (size_t)info.st_size;
+    void *bytes = map.length ? mmap(NULL, map.length, PROT_READ, MAP_SHARED, fd, 0) : NULL;
+    if (bytes == MAP_FAILED)
+        return fail(err, errno, path);
+    map.bytes = bytes;
+    *ret_map = map;
+    return 0;
+}
+
+void lab_file_map_close(struct lab_file_map *map) {
+    if (map->bytes)
+        munmap((void *)map->bytes, map->length);
+    *map = (struct lab_file_map){NULL, 0};
 }
 
 void lab_file_close(int *fd) {

@@ -12,16 +12,15 @@
  */
 #include "workload/gpt2/gpt2.h"
 
-#include "base/file/file.h"
+#include "base/file/map.h"
 #include "base/file/out_file.h"
 #include "base/hash.h"
 
 #include <string.h>
 
-#define MAGIC          INT64_C(0x54504b4332545047) /* "GPT2CKPT" */
-#define VERSION        1
-#define FILE_BYTES_MAX ((size_t)1 << 40)
-#define PIECE          (INT64_C(1) << 20) /* values that are on their way at a time */
+#define MAGIC   INT64_C(0x54504b4332545047) /* "GPT2CKPT" */
+#define VERSION 1
+#define PIECE   (INT64_C(1) << 20) /* values that are on their way at a time */
 
 enum { AT_MAGIC, AT_VERSION, AT_STEP, AT_VALUES, AT_SHAPE, HEADER_WORDS = 16 };
 
@@ -95,7 +94,8 @@ static int check_file(const struct gpt2_training *t, const char *bytes, size_t l
     int64_t header[HEADER_WORDS] = {0}, shape[SHAPE_WORDS];
     uint64_t hash;
     size_t whole = sizeof header + (size_t)(3 * t->model.shape.parameters) * sizeof(float);
-    memcpy(header, bytes, length < sizeof header ? length : sizeof header);
+    if (length > 0)
+        memcpy(header, bytes, length < sizeof header ? length : sizeof header);
     if (header[AT_MAGIC] != MAGIC)
         return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: no checkpoint of a gpt2 training",
                            path);
@@ -122,15 +122,8 @@ static void values_source(const void *state, int64_t first, int64_t count, float
     memcpy(out, (const float *)state + first, (size_t)count * sizeof *out);
 }
 
-int gpt2_checkpoint_load(struct gpt2_training *t, struct lab_err *err) {
-    LAB_AUTO(arena, arena);
+static int load_values(struct gpt2_training *t, const char *bytes, struct lab_err *err) {
     const struct gpt2_shape *s = &t->model.shape;
-    char *bytes;
-    size_t length;
-    if (lab_file_read(t->config->resume, FILE_BYTES_MAX, &arena, &bytes, &length, err))
-        return lab_err_context(err, "resume_from");
-    if (check_file(t, bytes, length, err))
-        return -1;
     const void *values = bytes + HEADER_WORDS * sizeof(int64_t);
     if (lab_data_upload(t->stream, t->singles.data, LAB_FP32, 3 * s->parameters, values_source,
                         values, err) ||
@@ -139,4 +132,13 @@ int gpt2_checkpoint_load(struct gpt2_training *t, struct lab_err *err) {
         return -1;
     memcpy(&t->step, bytes + AT_STEP * sizeof(int64_t), sizeof t->step);
     return 0;
+}
+
+int gpt2_checkpoint_load(struct gpt2_training *t, struct lab_err *err) {
+    struct lab_file_map file;
+    if (lab_file_map_open(t->config->resume, &file, err))
+        return lab_err_context(err, "resume_from");
+    int failed = check_file(t, file.bytes, file.length, err) || load_values(t, file.bytes, err);
+    lab_file_map_close(&file);
+    return failed ? -1 : 0;
 }

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "base/file/map.h"
 #include "workload/nccl/settings.h"
 #include "workload/parallel.h"
 #include "workload/workload.h"
@@ -126,7 +127,7 @@ struct gpt2_data {
     int64_t count;
     uint64_t seed;
     int64_t vocab;
-    struct lab_arena arena;
+    struct lab_file_map file;
 };
 
 int gpt2_data_open(const struct gpt2_config *config, const struct gpt2_shape *shape,

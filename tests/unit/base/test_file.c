@@ -1,6 +1,7 @@
 /* test_file.c: reading within bounds, writing all or nothing. */
 #include "base/file/file.h"
 #include "base/file/lock.h"
+#include "base/file/map.h"
 
 #include "test.h"
 #include <dirent.h>
@@ -41,6 +42,29 @@ LAB_TEST(what_is_written_is_read) {
     assert_int_equal(length, 0);
     assert_string_equal(text, "");
     assert_int_equal(count_files(), 1); /* no temporary file is left */
+}
+
+LAB_TEST(what_is_mapped_is_the_file) {
+    struct lab_file_map map;
+    const char *path = test_path("m");
+    assert_int_equal(lab_file_write_atomic(path, "tokens", 6, &err), 0);
+    assert_int_equal(lab_file_map_open(path, &map, &err), 0);
+    assert_int_equal(map.length, 6);
+    assert_memory_equal(map.bytes, "tokens", 6);
+    lab_file_map_close(&map);
+    assert_null(map.bytes);
+    /* given an empty file, then there is nothing to map */
+    assert_int_equal(lab_file_write_atomic(path, "", 0, &err), 0);
+    assert_int_equal(lab_file_map_open(path, &map, &err), 0);
+    assert_int_equal(map.length, 0);
+    lab_file_map_close(&map);
+    /* given no file, then that is an error */
+    assert_int_equal(lab_file_map_open(test_path("none"), &map, &err), -1);
+    assert_contains(err.text, "No such file");
+    assert_int_equal(lab_file_map_open(test_folder(), &map, &err), -1);
+    assert_contains(err.text, "is a directory");
+    assert_int_equal(lab_file_map_open("/dev/null", &map, &err), -1);
+    assert_contains(err.text, "is a device or pipe");
 }
 
 LAB_TEST(a_large_file) {

@@ -317,6 +317,25 @@ LAB_TEST(bad_files_are_one_clear_line) {
         ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER, cases[i].text);
     }
     remove("test_gpt2.bin");
+    const void *config = on_cpu_configure(*state, &lab_workload_gpt2, WORDS(TINY, "data=none.bin"));
+    void *training = NULL;
+    struct on_cpu *cpu = *state;
+    ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER,
+                 "data: none.bin: No such file");
+}
+
+/* Each of some thousands is looked at together: the one that is too high is named all the same. */
+LAB_TEST(a_high_token_far_inside_is_named) {
+    enum { COUNT = 10000 };
+    static uint16_t tokens[COUNT];
+    struct on_cpu *cpu = *state;
+    tokens[9001] = 40;
+    const char *word = write_file(cpu, tokens, sizeof tokens);
+    const void *config = on_cpu_configure(cpu, &lab_workload_gpt2, WORDS(TINY, word));
+    void *training = NULL;
+    ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER,
+                 "token 9001 is 40, must be below vocab=11");
+    remove("test_gpt2.bin");
 }
 
 /* --- verification --- */
