@@ -107,9 +107,12 @@ static int check_file(const struct gpt2_training *t, const char *bytes, size_t l
     for (int i = 0; i < SHAPE_WORDS && length >= sizeof header; i++)
         if (header[AT_SHAPE + i] != shape[i])
             return refuse_shape(path, i, header[AT_SHAPE + i], shape[i], err);
-    if (length != whole + sizeof hash || header[AT_VALUES] != 3 * t->model.shape.parameters)
+    if (length < whole + sizeof hash)
         return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: cut short, %zu of %zu bytes", path,
                            length, whole + sizeof hash);
+    if (length > whole + sizeof hash || header[AT_VALUES] != 3 * t->model.shape.parameters)
+        return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: damaged, %zu bytes, must be %zu",
+                           path, length, whole + sizeof hash);
     memcpy(&hash, bytes + whole, sizeof hash);
     if (hash != lab_hash_bytes(LAB_HASH_START, bytes, whole) || header[AT_STEP] < 0)
         return lab_err_set(err, LAB_ERR_USER, "resume_from=%s: damaged, its hash doesn't match",

@@ -14,38 +14,59 @@
 
 #define MAGIC        20240520
 #define MAGIC_WIDE   20240801 /* llm.c's files for Llama 3: tokens of 32 bits */
+#define MAGIC_FIRST  20240101 /* llm.c's files of all kinds begin with a day of that year */
+#define MAGIC_LAST   20241231
 #define HEADER_BYTES 1024
 
 /* --- files --- */
 
-static int find_tokens(const char *path, struct gpt2_data *data, struct lab_err *err) {
-    const char *bytes = data->file.bytes;
-    int32_t header[3] = {0};
-    size_t length = data->file.length, start = 0;
-    if (length >= HEADER_BYTES)
-        memcpy(header, bytes, sizeof header);
+/* A file of llm.c's, by its first words. nanoGPT's begin with tokens, of which GPT-2 has none as
+ * high as the lower half of such a number. */
+static int check_header(const char *path, const int32_t header[3], size_t length,
+                        struct lab_err *err) {
     if (header[0] == MAGIC_WIDE)
         return lab_err_set(err, LAB_ERR_USER,
                            "data=%s: llm.c's tokens of 32 bits, must be of 16 as GPT-2's are",
                            path);
-    if (header[0] == MAGIC) {
+    if (header[0] != MAGIC)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: llm.c's file of kind %d, must be %d: tokens of 16 bits", path,
+                           (int)header[0], MAGIC);
+    if (length < HEADER_BYTES)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: cut short, %zu of the %d bytes of its header", path, length,
+                           HEADER_BYTES);
+    if (header[1] != 1)
+        return lab_err_set(err, LAB_ERR_USER, "data=%s: version %d of llm.c's format, must be 1",
+                           path, (int)header[1]);
+    if (header[2] < 0)
+        return lab_err_set(err, LAB_ERR_USER, "data=%s: damaged, its header names %d tokens", path,
+                           (int)header[2]);
+    int64_t found = (int64_t)((length - HEADER_BYTES) / sizeof(uint16_t));
+    if (found < header[2])
+        return lab_err_set(err, LAB_ERR_USER,
+                           "data=%s: cut short, %lld of the %d tokens that its header names", path,
+                           (long long)found, (int)header[2]);
+    return 0;
+}
+
+static int find_tokens(const char *path, struct gpt2_data *data, struct lab_err *err) {
+    size_t length = data->file.length, start = 0;
+    int32_t header[3] = {0};
+    if (length > 0)
+        memcpy(header, data->file.bytes, length < sizeof header ? length : sizeof header);
+    bool has_header = header[0] >= MAGIC_FIRST && header[0] <= MAGIC_LAST;
+    if (has_header) {
         start = HEADER_BYTES;
-        int64_t found = (int64_t)((length - start) / sizeof(uint16_t));
-        if (header[1] != 1)
-            return lab_err_set(err, LAB_ERR_USER,
-                               "data=%s: version %d of llm.c's format, must be 1", path,
-                               (int)header[1]);
-        if (header[2] < 0 || found < header[2])
-            return lab_err_set(err, LAB_ERR_USER,
-                               "data=%s: cut short, %lld of the %d tokens that its header names",
-                               path, (long long)found, (int)header[2]);
+        if (check_header(path, header, length, err))
+            return -1;
     } else if (length % sizeof(uint16_t)) {
         return lab_err_set(err, LAB_ERR_USER,
                            "data=%s: cut short, %zu bytes aren't whole tokens of 2", path, length);
     }
+    data->count = has_header ? header[2] : (int64_t)(length / sizeof(uint16_t));
     if (length > start) /* which is even */
-        data->tokens = (const uint16_t *)(const void *)(bytes + start);
-    data->count = header[0] == MAGIC ? header[2] : (int64_t)((length - start) / sizeof(uint16_t));
+        data->tokens = (const uint16_t *)(const void *)(data->file.bytes + start);
     return 0;
 }
 

@@ -296,7 +296,8 @@ LAB_TEST(bad_files_are_one_clear_line) {
     struct {
         int32_t header[256];
         uint16_t tokens[40];
-    } llmc = {.header = {20240520, 1, 41}}, wide = {.header = {20240801, 7, 20}};
+    } llmc = {.header = {20240520, 1, 41}}, wide = {.header = {20240801, 7, 20}},
+      negative = {.header = {20240520, 1, -5}}, model = {.header = {20240326, 3, 1024}};
     uint16_t high[40] = {[3] = 11};
     const struct {
         const void *bytes;
@@ -304,7 +305,11 @@ LAB_TEST(bad_files_are_one_clear_line) {
         const char *text;
     } cases[] = {
         {&llmc, sizeof llmc, "cut short, 40 of the 41 tokens"},
+        {&llmc, 600, "cut short, 600 of the 1024 bytes of its header"},
+        {&negative, sizeof negative, "damaged, its header names -5 tokens"},
         {&wide, sizeof wide, "llm.c's tokens of 32 bits, must be of 16"},
+        {&model, sizeof model, "llm.c's file of kind 20240326, must be 20240520"},
+        {high, 0, "0 tokens, a batch of 2 sequences of 5 needs 11"},
         {high, sizeof high - 1, "cut short, 79 bytes aren't whole tokens"},
         {high, sizeof high, "token 3 is 11, must be below vocab=11"},
         {high, 20, "10 tokens, a batch of 2 sequences of 5 needs 11"},
@@ -443,6 +448,7 @@ LAB_TEST(bad_checkpoints_are_one_clear_line) {
     char *bytes;
     size_t length;
     train_and_keep(cpu, WORDS(TINY, "checkpoint=" KEPT), 1, &bytes, &length);
+    bytes = lab_arena_copy(&cpu->arena, bytes, length + 1, 1); /* with a NUL behind it */
     const struct {
         const char *word;
         size_t length, flipped;
@@ -453,6 +459,7 @@ LAB_TEST(bad_checkpoints_are_one_clear_line) {
         {"optimizer=sgd", length, 0, "its optimizer is adam or adamw, this training's is sgd"},
         {"lr=1", length - 1, 0, "cut short, "},
         {"lr=1", 100, 0, "cut short, 100 of "},
+        {"lr=1", length + 1, 0, " bytes, must be "},
         {"lr=1", 0, 0, "no checkpoint of a gpt2 training"},
         {"lr=1", length, 9, "version "},
         {"lr=1", length, 300, "damaged, its hash doesn't match"},
