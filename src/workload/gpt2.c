@@ -89,6 +89,23 @@ static const struct lab_option options[] = {
 /* Far above any machine, far below where sizes would overflow. */
 #define BYTES_MAX 0x1p44
 
+static int check_files(const struct gpt2_config *config, struct lab_err *err) {
+    const struct {
+        const char *key, *path;
+    } files[] = {{"data", config->data},
+                 {"checkpoint", config->checkpoint},
+                 {"resume_from", config->resume}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i].path && !*files[i].path)
+            return lab_err_set(err, LAB_ERR_USER, "%s=: the name of a file is empty; null = none",
+                               files[i].key);
+    if (config->checkpoint_steps > 0 && !config->checkpoint)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "checkpoint_steps=%lld: no file is named, checkpoint=FILE",
+                           (long long)config->checkpoint_steps);
+    return 0;
+}
+
 static int gpt2_check(void *opaque, struct lab_err *err) {
     const struct gpt2_config *config = opaque;
     if (config->width % config->heads ||
@@ -99,6 +116,8 @@ static int gpt2_check(void *opaque, struct lab_err *err) {
     if (config->seq > config->positions)
         return lab_err_set(err, LAB_ERR_USER, "seq=%lld: the position table ends at positions=%lld",
                            (long long)config->seq, (long long)config->positions);
+    if (check_files(config, err))
+        return -1;
     double rows = (double)config->batch_size * (double)config->seq;
     double bytes = 4.0 * rows * 20 * (double)config->width * (double)config->depth +
                    16.0 * (double)config->width *

@@ -63,6 +63,15 @@ static int write_all(struct gpt2_training *t, struct lab_out_file *file, struct 
     return lab_out_file_write(file, (const char *)&hash, sizeof hash, err);
 }
 
+int gpt2_checkpoint_check(const struct gpt2_config *config, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    struct lab_out_file file;
+    if (lab_out_file_open(config->checkpoint, &arena, &file, err))
+        return lab_err_context(err, "checkpoint");
+    lab_out_file_drop(&file);
+    return 0;
+}
+
 int gpt2_checkpoint_save(struct gpt2_training *t, struct lab_err *err) {
     LAB_AUTO(arena, arena);
     struct lab_out_file file;

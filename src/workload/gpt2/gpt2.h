@@ -225,7 +225,9 @@ struct lab_parallel *gpt2_parallel_common(const struct gpt2_training *training);
 
 /* --- checkpoints --- */
 
-/* Writes the file that the config names. */
+/* Whether the file that the config names can be written: before hours of training, not after. */
+int gpt2_checkpoint_check(const struct gpt2_config *config, struct lab_err *err);
+/* Writes it. */
 int gpt2_checkpoint_save(struct gpt2_training *training, struct lab_err *err);
 /* Reads it: parameters, moments and the count of steps. */
 int gpt2_checkpoint_load(struct gpt2_training *training, struct lab_err *err);

@@ -116,7 +116,14 @@ static int check_device(const struct gpt2_training *t, struct lab_err *err) {
     if (t->device->ref.simulated && (t->config->checkpoint || t->config->resume))
         return lab_err_set(err, LAB_ERR_USER, "%s: a simulated device has no parameters to keep",
                            t->config->checkpoint ? "checkpoint" : "resume_from");
-    return 0;
+    if (t->config->checkpoint && t->rank.group && t->rank.count > 1 &&
+        !gpt2_is_parallel(t->config, t->rank.count))
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "checkpoint: one file, but with allreduce=none each of %d devices trains "
+            "a model of its own",
+            t->rank.count);
+    return t->config->checkpoint && t->rank.index == 0 ? gpt2_checkpoint_check(t->config, err) : 0;
 }
 
 int gpt2_open(const void *opaque, const struct lab_rank *rank, void **ret_state,

@@ -443,6 +443,25 @@ LAB_TEST(steps_behind_the_end_leave_nothing) {
     cpu->rank.sink = NULL;
 }
 
+LAB_TEST(a_checkpoint_that_cannot_be_written_is_known_at_the_start) {
+    struct on_cpu *cpu = *state;
+    static const char *const cases[][2] = {
+        {"checkpoint=no/such/folder", "no/such/folder can't be written: No such file"},
+        {"checkpoint=/", "/ is a directory"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        void *training = NULL;
+        const void *config = on_cpu_configure(cpu, &lab_workload_gpt2, WORDS(TINY, cases[i][0]));
+        ASSERT_FAILS(gpt2_open(config, &cpu->rank, &training, err), LAB_ERR_USER, cases[i][1]);
+    }
+    struct gpt2_training *t =
+        on_cpu_start(cpu, &lab_workload_gpt2, WORDS(TINY, "checkpoint=" KEPT));
+    char *bytes;
+    size_t length;
+    ASSERT_FAILS(lab_file_read(KEPT, 1 << 30, &cpu->arena, &bytes, &length, err), LAB_ERR_USER,
+                 "No such file"); /* nothing is there before its time */
+    gpt2_close(t);
+}
+
 LAB_TEST(bad_checkpoints_are_one_clear_line) {
     struct on_cpu *cpu = *state;
     char *bytes;
@@ -485,6 +504,10 @@ LAB_TEST(sizes_that_do_not_fit_are_refused) {
         const char *words[3], *text;
     } cases[] = {{{"seq=1025"}, "the position table ends at positions=1024"},
                  {{"heads=7"}, "heads must have 64 or 128 elements each"},
+                 {{"data=''"}, "data=: the name of a file is empty"},
+                 {{"checkpoint=''"}, "checkpoint=: the name of a file is empty"},
+                 {{"resume_from=''"}, "resume_from=: the name of a file is empty"},
+                 {{"checkpoint_steps=5"}, "checkpoint_steps=5: no file is named, checkpoint=FILE"},
                  {{"width=12288", "heads=96", "batch_size=65536"}, "make depth, width"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct on_cpu *cpu = *state;

@@ -123,6 +123,11 @@ LAB_TEST(shares_add_up_and_too_few_sequences_are_refused) {
     assert_true(ranks[2].failed);
     assert_contains(ranks[2].err.text, "too few for 3 devices, each needs at least one sequence");
     close_together(ranks, 3, group);
+    group = train_together(ranks, 2, &lab_workload_gpt2,
+                           WORDS(MODEL, "allreduce=none", "checkpoint=test_gpt2.ranks"), 1);
+    assert_true(ranks[0].failed);
+    assert_contains(ranks[0].err.text, "checkpoint: one file, but with allreduce=none each of 2");
+    close_together(ranks, 2, group);
 }
 
 const struct lab_test_program lab_test_program = {.open = open_ranks, .close = close_ranks};
