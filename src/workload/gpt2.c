@@ -118,6 +118,10 @@ static int gpt2_check(void *opaque, struct lab_err *err) {
                            (long long)config->seq, (long long)config->positions);
     if (check_files(config, err))
         return -1;
+    if (config->steps > 0 && config->warmup >= config->steps)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "warmup=%lld: the cosine ends at steps=%lld, must be later",
+                           (long long)config->warmup, (long long)config->steps);
     double rows = (double)config->batch_size * (double)config->seq;
     double bytes = 4.0 * rows * 20 * (double)config->width * (double)config->depth +
                    16.0 * (double)config->width *

@@ -508,6 +508,7 @@ LAB_TEST(sizes_that_do_not_fit_are_refused) {
                  {{"checkpoint=''"}, "checkpoint=: the name of a file is empty"},
                  {{"resume_from=''"}, "resume_from=: the name of a file is empty"},
                  {{"checkpoint_steps=5"}, "checkpoint_steps=5: no file is named, checkpoint=FILE"},
+                 {{"warmup=9", "steps=9"}, "warmup=9: the cosine ends at steps=9"},
                  {{"width=12288", "heads=96", "batch_size=65536"}, "make depth, width"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct on_cpu *cpu = *state;
