@@ -25,7 +25,7 @@
  *     a loop's last few at once, also where fewer are left
  *
  * On Hopper flash_attention_hopper.cu takes over in bf16 and fp16 from 65 tokens on: a whole ViT is
- * 7 % faster by that. The rest of this file has no row in bench/results.
+ * 7 % faster by that. What bounds this one wasn't measured, and it has no row in bench/results.
  */
 #include "common.cuh"
 

@@ -7,7 +7,8 @@
  *
  * flash_attention_backward_start makes these two of each query, and sets the turns of the kernel
  * behind it to 0. sums[b,h,⌈s/128⌉,2,128] has 128 bases, then their deltas; behind the last query
- * base is infinite, whose shares are 0. It reads two tensors once: the memory bounds it.
+ * base is infinite, whose shares are 0. It reads two tensors once: the memory bounds it. Its time is
+ * part of the backward's in bench/results.
  *
  *     macros: WIDTH 64 or 128; VECTOR 1: o and do begin at multiples of 16 bytes
  *     grid:   ⌈b·s·h / (256 · PER_16_BYTES / WIDTH)⌉ blocks of 256 threads
@@ -15,7 +16,8 @@
  * flash_attention_backward_any has a warp for each query, which gathers dq over the keys that it
  * sees, and a warp for each key, which gathers dk and dv over the queries that see it; a lane has
  * WIDTH / 32 neighbours of a row. Products are fp32 on the plain units and no operand is used
- * twice: it is right to fp32's digits and far from any limit. Training in fp32 wants another.
+ * twice: it is right to fp32's digits and far from any limit, and has no row in
+ * bench/results. Training in fp32 wants another.
  *
  *     macros: WIDTH 64 or 128; CAUSAL 0 or 1
  *     grid:   ⌈b·s·(h + g) / 8⌉ blocks of 256 threads; first the queries, then the keys
