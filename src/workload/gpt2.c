@@ -46,7 +46,8 @@ static const struct lab_option options[] = {
      .help = "step at which the cosine ends; 0 = the rate stays at lr"},
     {"beta1", LAB_OPTION_FLOAT, AT(beta1), .fallback = "0.9", .min = 0, .max = 0.999999,
      .unit = "share", .help = "share that the gradient's mean keeps"},
-    {"beta2", LAB_OPTION_FLOAT, AT(beta2), .fallback = "0.95", .min = 0, .max = 0.999999,
+    /* v += (1 − beta2)·(g² − v) leaves rounding of the old v: all of it where beta2 is 0 */
+    {"beta2", LAB_OPTION_FLOAT, AT(beta2), .fallback = "0.95", .min = 0.001, .max = 0.999999,
      .unit = "share", .help = "share that the mean of squares keeps"},
     {"epsilon", LAB_OPTION_FLOAT, AT(epsilon), .fallback = "1e-8", .min = 1e-30, .max = 1,
      .unit = "number", .help = "added to the root of the mean of squares"},

@@ -353,7 +353,7 @@ LAB_TEST(verification_passes_at_every_rate) {
         {"optimizer=adamw", "warmup=10000"}, {"optimizer=adam", "lr=1e-7"},
         {"optimizer=sgd", "lr=1e-5"},        {"optimizer=sgd", "lr=1e-4", "weight_decay=0"},
         {"optimizer=adamw", "prune=100"},    {"optimizer=adamw", "epsilon=1"},
-        {"optimizer=adamw", "lr=0"}};
+        {"beta1=0", "beta2=0.001"},          {"optimizer=adamw", "lr=0"}};
     struct lab_verification v;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct gpt2_training *t = on_cpu_start(*state, &lab_workload_gpt2,
