@@ -99,7 +99,7 @@ expect_status 0
 expect_out '^Use lr=1: 2 has [0-9.]+% \[[0-9.]+, [0-9.]+\] higher loss \(95% CI, means over batch, 3 runs'
 expect_out "^  Next +$work/train 1 16 \\$\{SEED:-0\}"
 run report keys --format md
-expect_out '^batch: no difference\.$'
+expect_out '^batch, mean over lr: no difference\. Not tested: lr below 1\.$'
 run advise --study keys
 expect_out '^Use lr=1: 2 has'
 

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMED_MOST 3
@@ -75,6 +76,42 @@ static const char *means_words(const struct metrics_keys *keys, int own, struct 
                : lab_arena_printf(arena, "means over %s, %d runs each", over, claim->n);
 }
 
+/* ", mean over batch_size" */
+static const char *mean_words(const struct metrics_keys *keys, int own, struct lab_arena *arena) {
+    return lab_arena_printf(arena, ", mean over %s",
+                            keys->count == 2 ? keys->items[1 - own].name : "the other keys");
+}
+
+/* A whole number or a decimal one; false = it is a name. */
+static bool read_number(const char *text, double *ret_value) {
+    char *end;
+    *ret_value = strtod(text, &end);
+    return end > text && !*end && isfinite(*ret_value);
+}
+
+/* Where the best value of a key lies at the end of those that were tested, what lies beyond it: "
+ * Not tested: batch_size above 128, effect on loss." */
+static void add_beyond(const struct metrics_metric *metric, const struct metrics_key *key,
+                       struct lab_str *out) {
+    double best, other;
+    bool above = true, below = true;
+    if (!key->matters || count_worse(key) < key->count - 1 ||
+        !read_number(key->levels[0].text, &best))
+        return;
+    for (int i = 1; i < key->count; i++) {
+        if (!read_number(key->levels[i].text, &other))
+            return;
+        above &= best > other;
+        below &= best < other;
+    }
+    if (above || below)
+        lab_str_printf(out, " Not tested: %s %s %s%s.", key->name, above ? "above" : "below",
+                       key->levels[0].text,
+                       metric->own && lab_study_trains(metric->values[0].setting->study)
+                           ? ", effect on loss"
+                           : "");
+}
+
 static void add_key(const struct metrics_metric *metric, int own, bool first, struct lab_str *out,
                     struct lab_arena *arena) {
     const struct metrics_keys *keys = metric->keys;
@@ -89,7 +126,8 @@ static void add_key(const struct metrics_metric *metric, int own, bool first, st
     } else if (key->depends) {
         lab_str_printf(out, "%s: its effect depends on another key", key->name);
     } else if (!isnan(key->bound)) {
-        lab_str_printf(out, "%s: no difference%s%s%s", key->name,
+        lab_str_printf(out, "%s%s: no difference%s%s%s", key->name,
+                       first ? "" : mean_words(keys, own, arena),
                        lab_claim_larger(key->bound, arena), first ? " in " : "",
                        first ? metric->quantity : "");
     } else {
@@ -114,6 +152,8 @@ const char *metrics_keys_answer(const struct metrics_metric *metric, struct lab_
                 add_key(metric, k, first, &text, arena);
                 first = false;
             }
+    for (int k = 0; k < metric->keys->count; k++)
+        add_beyond(metric, &metric->keys->items[k], &text);
     const char *dependence = metrics_keys_dependence(metric, arena);
     if (*dependence)
         lab_str_printf(&text, " %.*s%s", (int)strlen(dependence) - 1, dependence,
