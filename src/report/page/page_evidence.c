@@ -346,10 +346,12 @@ static void add_analysis(const struct page_build *build, const struct lab_page_a
     lab_doc_end(doc);
 }
 
-/* One that the study doesn't ask for and that can't say anything is left out; what was skipped is
- * told with the method. */
-static bool is_shown(const struct lab_page_analysis *analysis) {
-    return !analysis->skipped && (analysis->named || !analysis->result || !analysis->result->lacks);
+/* One that the study doesn't ask for and that can't say anything is left out, unless it leads; what
+ * was skipped is told with the method. */
+static bool is_shown(const struct lab_page *page, const struct lab_page_analysis *analysis) {
+    const struct lab_analysis_result *result = analysis->result;
+    bool empty = result && (result->lacks || (result->untested && result != page_leading(page)));
+    return !analysis->skipped && (analysis->named || !empty);
 }
 
 void page_add_evidence(const struct page_build *build) {
@@ -362,12 +364,12 @@ void page_add_evidence(const struct page_build *build) {
     lab_doc_end(doc);
     int shown = 0;
     for (int i = 0; i < page->analysis_count; i++)
-        shown += is_shown(&page->analyses[i]);
+        shown += is_shown(page, &page->analyses[i]);
     if (shown > 0) {
         lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
         lab_doc_begin(doc, (struct lab_doc_section){.title = "Evidence", .id = "evidence"});
         for (int i = 0; i < page->analysis_count; i++)
-            if (is_shown(&page->analyses[i]))
+            if (is_shown(page, &page->analyses[i]))
                 add_analysis(build, &page->analyses[i], page->analyses[i].named || i == 0);
         lab_doc_only(doc, LAB_DOC_SCREEN | LAB_DOC_PAPER);
         lab_doc_end(doc);

@@ -137,6 +137,22 @@ LAB_TEST(warnings_are_on_the_first_screen) {
     }
 }
 
+/* Given an analysis that nobody asked for and that tested nothing, then it is no evidence. */
+LAB_TEST(what_was_not_tested_is_no_evidence) {
+    struct given *g = *state;
+    struct lab_analysis_result other = g->result;
+    other.answer = "Not tested: each model was run in one placement.";
+    other.untested = "each model was run in one placement.";
+    g->analyses[1].result = &other;
+    g->analyses[1].named = true;
+    write_page(g, "markdown");
+    assert_contains(g->text.text, other.answer);
+    lab_str_clear(&g->text);
+    g->analyses[1].named = false;
+    write_page(g, "markdown");
+    assert_null(strstr(g->text.text, other.answer));
+}
+
 /* Given more warnings than are named, then the others are where the text says, all of them. */
 LAB_TEST(other_warnings_are_where_it_is_said) {
     struct given *g = *state;
