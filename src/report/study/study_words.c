@@ -4,6 +4,7 @@
 #include "report/study/study_internal.h"
 
 #include "base/list.h"
+#include "model/result.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -157,6 +158,35 @@ static void add_measured(const bool *set, int of, const char *noun, struct lab_s
                        numbers.text, of);
 }
 
+/* "; GPUs 4–7 ran from remote NUMA node 0": of those that never ran from another one. */
+static void add_remote(const struct study_digest *digest, struct lab_str *out) {
+    bool remote[MEASURED_MOST] = {0}, others[MEASURED_MOST] = {0};
+    int from = -1;
+    for (int i = 0; i < digest->row_count; i++) {
+        const struct lab_run *run = digest->rows[i].run[0];
+        const struct lab_result *result = lab_run_result(run);
+        for (int k = 0; k < run->rank_count; k++) {
+            const struct lab_result *own = k < result->rank_count ? &result->ranks[k]
+                                           : run->rank_count == 1 ? result
+                                                                  : &lab_result_none;
+            int gpu = lab_run_device_gpu(run->ranks[k].device), node = run->ranks[k].numa_node;
+            if (!(own->device_node >= 0) || gpu < 0 || gpu >= MEASURED_MOST || node < 0)
+                continue;
+            bool is_remote = (int)own->device_node != node && (from < 0 || from == node);
+            from = is_remote ? node : from;
+            remote[gpu] |= is_remote;
+            others[gpu] |= !is_remote;
+        }
+    }
+    for (int gpu = 0; gpu < MEASURED_MOST; gpu++)
+        remote[gpu] &= !others[gpu];
+    LAB_AUTO(str, gpus);
+    int count = add_numbers(remote, &gpus);
+    if (count > 0)
+        lab_str_printf(out, "; GPU%s %s ran from remote NUMA node %d", study_plural(count),
+                       gpus.text, from);
+}
+
 void study_add_measured(const struct study_digest *digest, struct lab_str *out) {
     bool gpus[MEASURED_MOST] = {0}, nodes[MEASURED_MOST] = {0};
     for (int i = 0; i < digest->row_count; i++)
@@ -170,6 +200,8 @@ void study_add_measured(const struct study_digest *digest, struct lab_str *out) 
         }
     add_measured(gpus, digest->study->gpu_count, "GPU", out);
     add_measured(nodes, digest->study->node_count, "NUMA node", out);
+    if (out->length)
+        add_remote(digest, out);
 }
 
 #define PAIRS_SHOWN 6

@@ -137,6 +137,23 @@ LAB_TEST(warnings_are_on_the_first_screen) {
     }
 }
 
+/* Given GPUs that never ran from their own NUMA node, then it is said which. */
+LAB_TEST(remote_gpus_are_named) {
+    struct given *g = *state;
+    for (int i = 0; i < g->study.study.run_count; i++) {
+        struct lab_run *run = (struct lab_run *)&g->study.study.runs[i];
+        struct lab_run_rank *rank = lab_arena_alloc(&g->study.arena, 1, sizeof *rank);
+        *rank = (struct lab_run_rank){0, i % 2 ? "cuda:3" : "cuda:1", 0};
+        run->ranks = rank;
+        run->result =
+            result_from(i % 2 ? "{\"device_node\": 2}" : "{\"device_node\": 0}", &g->study.arena);
+    }
+    write_page(g, "markdown");
+    assert_contains(
+        g->text.text,
+        "Measured: GPUs 1 and 3 of 4, NUMA node 0 of 4; GPU 3 ran from remote NUMA node 0.");
+}
+
 /* Given an analysis that nobody asked for and that tested nothing, then it is no evidence. */
 LAB_TEST(what_was_not_tested_is_no_evidence) {
     struct given *g = *state;
