@@ -124,7 +124,8 @@ struct page_state page_state(const struct lab_page *page, const struct study_dig
                              const char *answer, struct lab_arena *arena);
 /* That devices are parts of one CPU, a sentence without its full stop; NULL = they aren't. */
 const char *page_slices(const struct study_digest *digest, struct lab_arena *arena);
-/* Whether the first screen and the terminal show it: nothing disturbs a simulated machine. */
+/* Whether the first screen and the terminal show it: nothing disturbs a simulated machine, but its
+ * noise may be large. */
 bool page_is_shown(const struct lab_page *page, const struct study_note *note);
 /* Whether it bears on the verdict: a busy machine doesn't on what a program computed. */
 bool page_concerns(const struct lab_page *page, const struct study_note *note);

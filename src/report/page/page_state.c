@@ -31,7 +31,7 @@ bool page_concerns(const struct lab_page *page, const struct study_note *note) {
 
 bool page_is_shown(const struct lab_page *page, const struct study_note *note) {
     return !page || !page->simulated || note->kind == LAB_RUN_WARNING_NO_METRIC ||
-           note->kind == LAB_RUN_WARNING_FEW;
+           note->kind == LAB_RUN_WARNING_FEW || note->kind == LAB_RUN_WARNING_OUTLIERS;
 }
 
 const char *page_warning(const struct lab_page *page, const struct study_digest *digest,
@@ -67,7 +67,14 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
     int shown = 0, warned = count_warned(digest, page, arena);
     if (warned == 0)
         return;
-    lab_str_printf(text, "%sWarnings in %d of %d runs. ", text->length ? " " : "", warned, ended);
+    int kinds = 0;
+    for (int i = 0; i < digest->warnings.count; i++)
+        kinds += page_is_shown(page, &digest->warnings.items[i]);
+    if (kinds == 1)
+        lab_str_printf(text, "%sWarnings: ", text->length ? " " : "");
+    else
+        lab_str_printf(text, "%sWarnings in %d of %d runs. ", text->length ? " " : "", warned,
+                       ended);
     for (int i = 0; i < digest->warnings.count; i++) {
         const struct study_note *note = &digest->warnings.items[i];
         if (!page_is_shown(page, note) || shown++ >= WARNINGS_NAMED)
@@ -75,7 +82,10 @@ void page_add_warnings(const struct lab_page *page, const struct study_digest *d
         char *line = lab_arena_strdup(arena, page_warning(page, digest, note, arena));
         if (page_concerns(page, note))
             line[strcspn(line, ";")] = '\0';
-        line[0] = line[0] == 'a' ? 'A' : line[0];
+        char *noise = page->simulated ? strstr(line, LAB_WARNS_OUTLIERS) : NULL;
+        if (noise)
+            noise[strlen(LAB_WARNS_OUTLIERS)] = '\0';
+        line[0] = line[0] == 'a' && kinds > 1 ? 'A' : line[0];
         lab_str_printf(text, "%s. ", line);
     }
     if (shown > WARNINGS_NAMED)

@@ -124,7 +124,7 @@ LAB_TEST(what_lacks_something_opens_no_page) {
 LAB_TEST(warnings_are_on_the_first_screen) {
     struct given *g = *state;
     static const char *const shown[] = {
-        "Warnings in 1 of 5 runs. 1 of 5 runs: the machine was busy.", NULL, NULL,
+        "Warnings: 1 of 5 runs: the machine was busy.", NULL, NULL,
         "Warnings in 4 of 8 runs. 3 of 8 runs: the machine was busy. 1 of 8 runs: it was hot."};
     fixture_plan(&g->study, 0, 1, 9, "vit32x2x128"); /* it is left */
     for (int i = 0; i < 4; i++) {
@@ -135,6 +135,17 @@ LAB_TEST(warnings_are_on_the_first_screen) {
         if (shown[i])
             assert_contains(g->text.text, shown[i]);
     }
+}
+
+/* Given a simulated machine, then nothing disturbs it, but its noise is warned of. */
+LAB_TEST(noise_of_a_simulated_machine_is_on_the_first_screen) {
+    struct given *g = *state;
+    g->page.simulated = true;
+    fixture_done(&g->study, fixture_plan(&g->study, 0, 1, 9, "vit32x2x128"), 1000,
+                 "\"severe outliers: 43 of 99 measured times (43.4%)\", \"it was hot\"", "");
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Warnings: 1 of 5 runs: severe outliers.");
+    assert_null(strstr(g->text.text, "Warnings in"));
 }
 
 /* Given GPUs that never ran from their own NUMA node, then it is said which. */
