@@ -187,10 +187,34 @@ static const char *marked(const struct page_build *build, const struct lab_str *
     return lab_doc_escape(page_named(build->names, kept, arena), arena);
 }
 
+/* " (spread of iteration times)" where all that is open on the study's question is of one quantity
+ * that isn't the main answer's. */
+static const char *open_quantity(const struct lab_page *page, const struct lab_claim *main,
+                                 struct lab_arena *arena) {
+    const char *quantity = NULL;
+    for (int i = 0; i < page->analysis_count; i++)
+        for (int c = 0;
+             page_is_asked(page, &page->analyses[i]) && c < page->analyses[i].result->claim_count;
+             c++) {
+            const struct lab_claim *claim = &page->analyses[i].result->claims[c];
+            if (claim->verdict != LAB_CLAIM_INCONCLUSIVE)
+                continue;
+            if (!claim->quantity || (quantity && !lab_str_equal(quantity, claim->quantity)))
+                return "";
+            quantity = claim->quantity;
+        }
+    return !quantity || !*quantity || !main || lab_str_equal(quantity, main->quantity) ||
+                   strstr(quantity, "throughput")
+               ? ""
+               : lab_arena_printf(arena, " (%s)", quantity);
+}
+
 /* "Inconclusive: 7 of 70 comparisons on the study's question, 3 of 50 others. The main answer isn't
  * among them." Of one run per point there is no interval that could decide any. */
-static void add_open(const struct lab_page *page, bool plain, struct lab_str *text) {
+static void add_open(const struct lab_page *page, bool plain, struct lab_str *text,
+                     struct lab_arena *arena) {
     struct page_open all = page_open_count(page, false), asked = page_open_count(page, true);
+    const char *quantity = open_quantity(page, asked.first, arena);
     const char *what = all.estimates ? "comparisons and estimates" : "comparisons";
     int others = all.compared - asked.compared, open = all.open - asked.open;
     if (all.open == 0 || (plain && all.single)) /* a terminal's table has its runs below it */
@@ -201,14 +225,14 @@ static void add_open(const struct lab_page *page, bool plain, struct lab_str *te
     if (asked.open == 0)
         lab_str_printf(text, "none of %d %s on the study's question", asked.compared, what);
     else
-        lab_str_printf(text, "%d of %d %s on the study's question", asked.open, asked.compared,
-                       what);
+        lab_str_printf(text, "%d of %d %s on the study's question%s", asked.open, asked.compared,
+                       what, quantity);
     if (open > 0)
         lab_str_printf(text, ", %d of %d others", open, others);
     lab_str_add(text, plain ? "." : "](index.html#" PAGE_INCONCLUSIVE ").");
     const char *answer = page_answer(page);
-    if (!plain && asked.open > 0 && asked.first && asked.first->verdict != LAB_CLAIM_INCONCLUSIVE &&
-        !strstr(answer, "nconclusive"))
+    if (!plain && !*quantity && asked.open > 0 && asked.first &&
+        asked.first->verdict != LAB_CLAIM_INCONCLUSIVE && !strstr(answer, "nconclusive"))
         lab_str_add(text, " The main answer isn't among them.");
 }
 
@@ -222,7 +246,7 @@ const char *page_limits(const struct page_build *build, const char *where,
         add_untested(page_leading(page), arena, &rest);
     lab_str_add(&text, marked(build, &rest, plain, arena));
     if (!page_is_untested(page)) /* else only what nobody asked for is open */
-        add_open(page, plain, &text);
+        add_open(page, plain, &text, arena);
     lab_str_clear(&rest);
     LAB_AUTO(str, measured);
     if (build->digest)
