@@ -143,19 +143,27 @@ static void add_part(struct lab_analysis_result *result, const struct lab_phases
     lab_rows_add_claims(result, &rows, arena);
 }
 
-/* "Signs of contention: higher variance of iteration times (not found), CPU use … (inconclusive); 3
- * of 5 not testable." */
-static const char *signs_words(const struct lab_indicator *indicators, struct lab_arena *arena) {
+/* "Signs of contention: higher variance of iteration times (not found on average, inconclusive in 5
+ * of 6 pairs of kernel and device), CPU use … (inconclusive); 3 of 5 not testable." */
+static const char *signs_words(const struct phase *main, const struct lab_indicator *indicators,
+                               struct lab_arena *arena) {
     static const enum lab_claim_verdict order[] = {LAB_CLAIM_YES, LAB_CLAIM_NO,
                                                    LAB_CLAIM_INCONCLUSIVE};
     static const char *const states[] = {"found", "not found", "inconclusive"};
     LAB_AUTO(str, text);
-    int named = 0;
+    int named = 0, open = 0;
+    for (int i = 0; i < main->count; i++)
+        open += main->pairs[i].spread_change.verdict == LAB_CLAIM_INCONCLUSIVE;
+    const char *single = lab_arena_printf(arena,
+                                          " on average, inconclusive in %d of %d pairs of "
+                                          "kernel and device",
+                                          open, main->count);
     for (int v = 0; v < LAB_COUNT_OF(order); v++)
         for (int i = 0; i < LAB_INDICATORS; i++)
             if (indicators[i].verdict == order[v])
-                lab_str_printf(&text, "%s%s (%s)", named++ ? ", " : "",
-                               lab_claim_within(indicators[i].title, arena), states[v]);
+                lab_str_printf(&text, "%s%s (%s%s)", named++ ? ", " : "",
+                               lab_claim_within(indicators[i].title, arena), states[v],
+                               i == 0 && order[v] == LAB_CLAIM_NO && open > 0 ? single : "");
     if (named == 0)
         return "Signs of contention: none could be tested.";
     if (named < LAB_INDICATORS)
@@ -171,7 +179,7 @@ static const char *make_answer(const struct phase *main, const struct lab_indica
         reach = lab_words_reach(reach, &main->pairs[i].change);
     return lab_arena_printf(arena, "%s%s. %s", lab_claim_sentence(time, arena),
                             lab_words_beyond(bound, reach, "kernel and device", arena),
-                            signs_words(indicators, arena));
+                            signs_words(main, indicators, arena));
 }
 
 static void add_parts(struct lab_analysis_result *result, const struct contention *made) {
