@@ -23,7 +23,8 @@ static const struct lab_field row_fields[] = {
 
 struct drawn {
     const struct contention *made;
-    int resource; /* -1 = times, relative to the kernel's median device alone */
+    int resource;       /* -1 = times, relative to the kernel's median device alone */
+    const char *kernel; /* NULL = the mean of all */
     const char **devices;
     int device_count;
     double *times; /* room for one of each unit */
@@ -69,7 +70,7 @@ static int count_blocks(const struct lab_phases *phases) {
     return blocks;
 }
 
-/* The geometric mean over a device's kernels, and its interval over blocks. */
+/* Of a kernel, or the geometric mean over a device's kernels, and its interval over blocks. */
 static struct lab_effect value_of(const struct drawn *d, const char *device, int phase) {
     const struct lab_phases *phases = &d->made->phases;
     int blocks = count_blocks(phases), n = 0;
@@ -78,7 +79,8 @@ static struct lab_effect value_of(const struct drawn *d, const char *device, int
         double sum = 0;
         int count = 0;
         for (int u = 0; u < phases->unit_count; u++)
-            if (lab_str_equal(phases->units[u].device, device)) {
+            if (lab_str_equal(phases->units[u].device, device) &&
+                (!d->kernel || lab_str_equal(phases->units[u].kernel, d->kernel))) {
                 sum += log_of(d, u, phase, b);
                 count++;
             }
@@ -105,7 +107,8 @@ static void add_panel(struct lab_chart *chart, const struct drawn *d, struct lab
             LAB_ADD(rows, count, arena) = (struct row){d->devices[i], phases->names[phase],
                                                        value_of(d, d->devices[i], phase)};
     }
-    struct lab_chart_panel *panel = lab_chart_add_panel(chart, NULL, lab_axis(""), axis, arena);
+    struct lab_chart_panel *panel =
+        lab_chart_add_panel(chart, d->kernel, lab_axis(""), axis, arena);
     struct lab_chart_series *series =
         lab_rows_add_series(panel, &LAB_ROWS(row_fields, rows, count), "device", "value", "phase",
                             LAB_CHART_POINTS, arena);
@@ -118,8 +121,53 @@ static int fallen(const struct contention_phase *main) {
     return main->lowest >= 0 ? main->lowest : contention_pcie_fall(main) ? CONTENTION_PCIE : -1;
 }
 
+#define KERNELS_MOST 3 /* with a panel each; of more, the mean */
+
+/* How far a kernel's time changes; where none does for certain, how far it might. */
+static double change_of(const struct contention_phase *phase, int kernel, bool certain) {
+    const struct lab_claim *claim = &phase->kernels[kernel].change;
+    double most = claim->verdict == LAB_CLAIM_YES ? fabs(claim->effect) : 0;
+    for (int i = 0; i < phase->device_count && !certain; i++)
+        if (lab_str_equal(phase->devices[i].kernel, phase->kernels[kernel].kernel))
+            most = lab_words_reach(most, &phase->devices[i].change);
+    return most;
+}
+
+/* The kernel that the answer's number is of comes first: a mean of several is true of none. */
+static void add_times(struct lab_chart *chart, struct drawn *d) {
+    const struct contention_phase *main = &d->made->list[0];
+    bool certain = false, single = main->kernel_count > 1 && main->kernel_count <= KERNELS_MOST;
+    int first = 0;
+    for (int k = 0; k < main->kernel_count; k++)
+        certain |= change_of(main, k, true) > 0;
+    for (int k = 1; k < main->kernel_count; k++)
+        if (change_of(main, k, certain) > change_of(main, first, certain))
+            first = k;
+    for (int k = -1; k < main->kernel_count && single; k++) {
+        if (k == first)
+            continue;
+        d->kernel = main->kernels[k < 0 ? first : k].kernel;
+        add_panel(chart, d, lab_axis("Change of time [%]"));
+    }
+    d->kernel = NULL;
+    if (!single)
+        add_panel(chart, d, lab_axis("Change of time [%]"));
+}
+
+static void add_resource(struct lab_chart *chart, struct drawn *d, int resource) {
+    const struct contention_resource *it = &d->made->list[0].resources[resource];
+    d->resource = resource;
+    add_panel(chart, d,
+              lab_axis_from(lab_arena_printf(d->made->arena, "%s [%s]",
+                                             lab_words_capital(it->title, d->made->arena),
+                                             resource == CONTENTION_COMPUTE ? "GFLOP/s" : "GB/s"),
+                            0));
+    d->resource = -1;
+}
+
 void contention_add_devices(struct lab_analysis_result *result, const struct contention *made) {
     const struct lab_phases *phases = &made->phases;
+    const struct contention_phase *main = &made->list[0];
     struct drawn d = {.made = made, .resource = -1};
     for (int u = 0; u < phases->unit_count; u++)
         if (lab_list_find_text(d.devices, d.device_count, phases->units[u].device) < 0)
@@ -127,28 +175,26 @@ void contention_add_devices(struct lab_analysis_result *result, const struct con
     if (d.device_count < 2)
         return;
     d.times = lab_arena_alloc(made->arena, (size_t)phases->unit_count + 1, sizeof *d.times);
+    const char *of = main->kernel_count > KERNELS_MOST
+                         ? lab_arena_printf(made->arena, "mean of %d kernels, ", main->kernel_count)
+                         : "";
     struct lab_chart chart = {
         .name = "contention_devices",
         .title = lab_arena_printf(made->arena, "Each %s, alone (%s) and at once (%s)",
-                                  phases->device, phases->names[phases->base], made->list[0].name),
+                                  phases->device, phases->names[phases->base], main->name),
         .intervals = "95% intervals over runs",
-        .caption = lab_arena_printf(made->arena,
-                                    "Time: mean of %d kernels, compared with the median "
-                                    "%s alone.%s",
-                                    made->list[0].kernel_count, phases->device,
-                                    made->slow.as_time ? made->slow.as_time : ""),
+        .caption =
+            lab_arena_printf(made->arena, "Change of time: %scompared with the median %s alone.%s",
+                             of, phases->device, made->slow.as_time ? made->slow.as_time : ""),
         .columns = 1,
         .simulated = phases->simulated};
-    add_panel(&chart, &d, lab_axis("Change of time [%]"));
-    d.resource = fallen(&made->list[0]);
-    if (d.resource >= 0 && d.resource != CONTENTION_CLOCK) {
-        const struct contention_resource *it = &made->list[0].resources[d.resource];
-        bool flops = d.resource == CONTENTION_COMPUTE;
-        add_panel(&chart, &d,
-                  lab_axis_from(lab_arena_printf(made->arena, "%s [%s]",
-                                                 lab_words_capital(it->title, made->arena),
-                                                 flops ? "GFLOP/s" : "GB/s"),
-                                0));
-    }
+    int resource = fallen(main);
+    bool drawn = resource >= 0 && resource != CONTENTION_CLOCK;
+    bool leads = drawn && !contention_is_slowed(main); /* then it is what there is to do */
+    if (leads)
+        add_resource(&chart, &d, resource);
+    add_times(&chart, &d);
+    if (drawn && !leads)
+        add_resource(&chart, &d, resource);
     lab_analysis_add_chart(result, chart, made->arena);
 }

@@ -396,6 +396,46 @@ LAB_TEST(gpus_that_share_a_bridge_are_named) {
     given_end(&given);
 }
 
+/* Where no kernel is slowed, what falls leads the chart; where one is, that one, before others. */
+LAB_TEST(the_chart_begins_with_what_the_answer_is_about) {
+    static const char *names[] = {"host", "bridge"};
+    static int bridges[] = {0, 1};
+    struct lab_pci pci[2];
+    struct lab_node node = {.cpus = {.count = 1}};
+    struct lab_machine machine = {.pci = pci, .pci_count = 2, .nodes = &node, .node_count = 1};
+    for (int slowed = 0; slowed < 2; slowed++) {
+        struct phase_given plain = {.name = "concurrent",
+                                    .place = "together",
+                                    .slower = 1,
+                                    .pcie = 0.5},
+                           slow = plain;
+        struct given_study given;
+        given_begin(&given, "contention");
+        slow.slower = slowed ? 1.3 : 1;
+        for (int gpu = 0; gpu < 2; gpu++) {
+            pci[gpu] = (struct lab_pci){
+                .vendor_id = 0x10de, .bridges = bridges, .bridge_names = names, .bridge_count = 2};
+            snprintf(pci[gpu].address, sizeof pci[gpu].address, "0000:%02x:00.0", gpu);
+            given_kernel(&given, "gemm", gpu, &baseline, FIRST_CHOICE);
+            given_kernel(&given, "gemm", gpu, &plain, FIRST_CHOICE);
+            given_kernel(&given, "softmax", gpu, &baseline, FIRST_CHOICE);
+            given_kernel(&given, "softmax", gpu, &slow, FIRST_CHOICE);
+        }
+        for (int i = 0; i < given.table.run_count; i++)
+            given.table.runs[i].ranks[0].gpu = given.table.runs[i].ranks[0].gpu_id;
+        given.table.machine = &machine;
+        struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+        const struct lab_chart_panel *panels = result.charts[0].panels;
+        assert_int_equal(result.charts[0].panel_count, 3);
+        assert_string_equal(panels[slowed ? 2 : 0].y.title, "PCIe bandwidth [GB/s]");
+        if (slowed) {
+            assert_string_equal(panels[0].title, "softmax");
+            assert_string_equal(panels[1].title, "gemm");
+        }
+        given_end(&given);
+    }
+}
+
 /* Six GPUs, of which 0 and 1 share a bridge. GPU 1 copies more slowly even alone, GPU 5 is slower in
  * all, and copies of GPU 0 fall in every second block where they are `uneven`. */
 static void given_six_gpus(struct given_study *given, bool uneven) {
