@@ -126,9 +126,10 @@ static const char *make_command(const struct contention *made) {
 
 /* Where no kernel is slowed. */
 static const char *free_to_run(const struct contention *made, const struct contention_phase *main) {
-    return lab_arena_printf(made->arena, "Run %s: no kernel is slowed",
+    return lab_arena_printf(made->arena, "Run %s: no kernel is slowed by more than %.1f%%",
                             strstr(main->title, " at once") ? main->title
-                                                            : "devices at the same time");
+                                                            : "devices at the same time",
+                            contention_bound_percent(main));
 }
 
 /* A job that copies may be slowed where no kernel is; NULL = nothing shows that. */
@@ -143,8 +144,11 @@ static const char *where_to_copy(const struct contention *made,
                                 "Put jobs that copy much on GPUs without a common PCIe bridge: %s",
                                 contention_fall_words(made, pcie, false));
     const char *text = lab_arena_printf(
-        made->arena, "Put one copying job on each PCIe bridge: %s lower bandwidth where shared",
-        bridges.range);
+        made->arena, "Put one copying job on each PCIe bridge: %s lower bandwidth where shared%s",
+        bridges.range,
+        bridges.own
+            ? ""
+            : lab_arena_printf(made->arena, " (%s)", contention_values_words(pcie, made->arena)));
     return bridges.one_each ? lab_arena_printf(made->arena, "%s. For example, on %s%s", text,
                                                bridges.one_each, bridges.left_out)
                             : text;

@@ -256,6 +256,16 @@ const char *contention_range_words(double least, double most, struct lab_arena *
                             : lab_arena_printf(arena, "%.1f to %.1f%%", low, high);
 }
 
+const char *contention_values_words(const struct contention_resource *resource,
+                                    struct lab_arena *arena) {
+    const char *here = lab_words_si(resource->here, resource->unit, arena),
+               *base = lab_words_si(resource->base, resource->unit, arena);
+    const char *unit = strrchr(here, ' '), *other = strrchr(base, ' ');
+    bool same = unit && other && lab_str_equal(unit, other);
+    return lab_arena_printf(arena, "%.*s instead of %s",
+                            (int)(same ? (size_t)(unit - here) : strlen(here)), here, base);
+}
+
 const char *contention_bridges_words(const struct contention *made,
                                      const struct contention_resource *resource,
                                      const struct contention_bridges *bridges) {

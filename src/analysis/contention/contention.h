@@ -114,6 +114,12 @@ const char *contention_bridges_words(const struct contention *made,
                                      const struct contention_resource *resource,
                                      const struct contention_bridges *bridges);
 
+/* "29.1 instead of 54.0 GB/s": in the phase, and alone. */
+const char *contention_values_words(const struct contention_resource *resource,
+                                    struct lab_arena *arena);
+/* No kernel that is unchanged differs by more, on any device. */
+double contention_bound_percent(const struct contention_phase *phase);
+
 /* The fall of PCIe bandwidth, which kernels that copy nothing do not feel; NULL = none for sure. */
 const struct contention_resource *contention_pcie_fall(const struct contention_phase *phase);
 /* The headline: which kernels take longer, why, what recovers it, and what tuning costs. */

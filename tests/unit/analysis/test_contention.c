@@ -431,6 +431,13 @@ LAB_TEST(the_chart_begins_with_what_the_answer_is_about) {
         if (slowed) {
             assert_string_equal(panels[0].title, "softmax");
             assert_string_equal(panels[1].title, "gemm");
+        } else {
+            assert_says(result.answer, "(mean of 2 GPUs: 24.9 instead of 49.9 GB/s, 50.0% lower, ");
+            assert_says(result.others[0],
+                        "% lower bandwidth where shared (24.9 instead of 49.9 GB/s)");
+            struct lab_analysis_input input = {.studies = &given.table, .study_count = 1};
+            struct contention made = contention_make(&input, &given.arena);
+            assert_near(contention_bound_percent(&made.list[0]), 1.1, 0.01); /* as the answer has */
         }
         given_end(&given);
     }
