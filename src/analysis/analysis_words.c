@@ -27,15 +27,6 @@ const char *lab_words_memory(double mib, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text);
 }
 
-const char *lab_words_times(double value, double low, double high, struct lab_arena *arena) {
-    if (isnan(value))
-        return "–";
-    int places = value < 9.995 ? 2 : value < 99.95 ? 1 : 0; /* three digits */
-    return isnan(low) ? lab_words_ratio(value, arena)
-                      : lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", places, value, places, low,
-                                         places, high);
-}
-
 const char *lab_words_capital(const char *words, struct lab_arena *arena) {
     char *text = lab_arena_strdup(arena, words);
     if (text[0] >= 'a' && text[0] <= 'z')

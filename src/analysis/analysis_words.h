@@ -9,8 +9,6 @@ const char *lab_words_si(double value, const char *unit, struct lab_arena *arena
 const char *lab_words_time(double seconds, struct lab_arena *arena);               /* "350 µs" */
 const char *lab_words_memory(double mib, struct lab_arena *arena); /* "30.2 MiB", "769 GiB" */
 
-/* "0.74× [0.72, 0.76]"; a dash where there is no value. */
-const char *lab_words_times(double value, double low, double high, struct lab_arena *arena);
 const char *lab_words_capital(const char *words, struct lab_arena *arena); /* "The rest" */
 
 /* A count or a rate without a unit: "35190", "812.3". */

@@ -230,16 +230,27 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     return pool;
 }
 
-/* Below it "0.0964× as fast" is read wrongly. */
+/* Below it a speed-up is read wrongly: it takes so many times as long. */
+#define TIMES_TINY 0.1
+
+/* Below it "0.346× as fast" is read wrongly. */
 #define TIMES_LEAST 0.5
 
-/* "are 1.998× [1.995, 2.001] as fast as one"; far below one "have 0.0964× [0.0962, 0.0966] the
- * throughput of one". */
+/* "are 1.99× [1.98, 2.00] as fast as one"; below one "have 0.346× [0.344, 0.348] the throughput of
+ * one", far below "take 12.6× [12.5, 12.7] as long as one". */
 static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                                struct lab_arena *arena) {
-    bool share = lab_gangs_count(gangs, "independent") > 0 || 1 + pool->claim.effect < TIMES_LEAST;
-    return lab_arena_printf(
-        arena, share ? "have %s the throughput of one" : "are %s as fast as one", pool->times);
+    const struct lab_claim *claim = &pool->claim;
+    bool independent = lab_gangs_count(gangs, "independent") > 0;
+    if (!independent && 1 + claim->effect < TIMES_TINY)
+        return lab_arena_printf(arena, "take %s as long as one",
+                                lab_speedup_times(1 / (1 + claim->effect), 1 / (1 + claim->high),
+                                                  1 / (1 + claim->low), arena));
+    return lab_arena_printf(arena,
+                            independent || 1 + claim->effect < TIMES_LEAST
+                                ? "have %s the throughput of one"
+                                : "are %s as fast as one",
+                            pool->times);
 }
 
 /* Why one whose interval lies on one side of 1 isn't certain. */

@@ -174,11 +174,12 @@ static int three_digits(double value) {
 }
 
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena) {
+    if (isnan(value))
+        return "–";
     if (isnan(low))
-        return lab_words_times(value, low, high, arena);
-    int more = high - low < pow(10, -three_digits(value)); /* its ends would be the same */
-    return lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", three_digits(value) + more, value,
-                            three_digits(low) + more, low, three_digits(high) + more, high);
+        return lab_arena_printf(arena, "%.*f×", three_digits(value), value);
+    return lab_arena_printf(arena, "%.*f× [%.*f, %.*f]", three_digits(value), value,
+                            three_digits(low), low, three_digits(high), high);
 }
 
 static const char *grade_of(const struct lab_gang *gang, bool shared) {

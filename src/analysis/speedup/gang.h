@@ -106,7 +106,7 @@ struct lab_gangs lab_gangs_make(const struct lab_study_table *study, const char 
 /* Of lab_gangs_make (break_even.c). */
 void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena);
 
-/* "0.741× [0.720, 0.762]", "0.74×" of one run each. */
+/* "0.741× [0.720, 0.762]", "0.741×" of one run each: three digits. */
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena);
 int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
 /* Whether n devices are more than n times as fast, by more than the interval. */

@@ -223,7 +223,7 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     given.table.simulated = true; /* sums go through host memory, which NVLink doesn't */
     result = when_asked(&given, "training");
     then_part_says(&result, "train_scaling, allreduce=ring", "Without NVLink, use 2 GPUs: 2 GPUs ");
-    assert_contains(result.answer, "hierarchical: Without NVLink, stay on one GPU: 2 GPUs have ");
+    assert_contains(result.answer, "hierarchical: Without NVLink, stay on one GPU: 2 GPUs take ");
     assert_string_equal(
         result.action,
         "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink");
