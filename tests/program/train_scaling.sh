@@ -73,7 +73,7 @@ json '(lambda s: s["verdict"] == "stay" and not s["measured"] and 0.75 < s["low"
       d["training"]["speedups"][0])'
 run advise --workload mlp model=large batch_size=64 train_scaling
 expect_out "^ +2 .* 0\.8[0-9]+× \[0\.8.* measured$"
-expect_out "^Break-even is not within batch "
+expect_out "^2 GPUs are slower than one at every batch tested \("
 run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
     experiment.model=large experiment.runs=1 --dry-run # by what was measured on these devices
 expect_out "leaves mlp_large_batch48 on one device: 2 devices$"

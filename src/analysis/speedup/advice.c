@@ -67,6 +67,12 @@ static const char *study_line(const struct lab_gangs *gangs, struct lab_arena *a
     return lab_arena_printf(arena, "gpulab run %s device=cuda", gangs->study->option);
 }
 
+/* " from batch 32 up"; "" = everywhere. */
+static const char *where_words(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const char *where = lab_gangs_by_batch_where(gangs, arena);
+    return where ? lab_arena_printf(arena, " %s", where) : "";
+}
+
 static const char *make_command(const struct lab_gangs *gangs, struct lab_arena *arena,
                                 const char **ret_action) {
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? lab_gangs_best(gangs) : NULL;
@@ -84,7 +90,8 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     bool choose = (best || gangs->pool_count == 0) && lab_gangs_find_rivals(gangs);
     *ret_action = choose  ? "Restrict the program to these GPUs"
                   : !best ? "Restrict the program to one GPU"
-                          : "Start one process per GPU";
+                          : lab_arena_printf(arena, "Start one process per GPU%s",
+                                             where_words(gangs, arena));
     if (choose && gangs->rivals->base) {
         const struct lab_study_run *run = gangs->rivals->base->point->runs[0];
         return lab_arena_printf(arena, ON_GPUS, gpu_list(run, arena),
@@ -104,7 +111,8 @@ static const char *number_action(const struct lab_gangs *gangs, struct lab_arena
     if (lab_gangs_count(gangs, "independent") > 0 || lab_gangs_unshared(gangs->study))
         return NULL;
     if (best)
-        return lab_arena_printf(arena, "Use %d %ss", best->devices, gangs->unit);
+        return lab_arena_printf(arena, "Use %d %ss%s", best->devices, gangs->unit,
+                                where_words(gangs, arena));
     return gangs->pool_count > 0 && single == gangs->count
                ? lab_arena_printf(arena, "Stay on one %s", gangs->unit)
                : NULL;
@@ -115,9 +123,10 @@ void lab_gangs_add_command(struct lab_analysis_result *result, const struct lab_
     const struct lab_gang_pool *best = gangs->pool_count > 0 ? lab_gangs_best(gangs) : NULL;
     const char *action = NULL,
                *command = result->action ? NULL : make_command(gangs, arena, &action);
-    const char *where = best && !lab_gangs_find_rivals(gangs)
-                            ? lab_gangs_graded(gangs, best->devices, "beneficial", arena)
-                            : NULL;
+    const char *where =
+        best && !lab_gangs_find_rivals(gangs) && !lab_gangs_by_batch_where(gangs, arena)
+            ? lab_gangs_graded(gangs, best->devices, "beneficial", arena)
+            : NULL;
     if (!command && !result->action && !lab_str_equal(gangs->unit, "GPU"))
         action = number_action(gangs, arena);
     else if (!command)

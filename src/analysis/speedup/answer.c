@@ -54,8 +54,49 @@ static double mean_speedup(const struct lab_gangs *gangs, int devices, const cha
     return count ? exp(logs / count) : (double)NAN;
 }
 
-/* "Break-even is not within batch 16 to 128: speed-up 0.096× at batch 16, 0.107× at batch 128."
- * Whether a larger batch gets there isn't known, so values are all there is. */
+/* Whether so many devices are faster than one at each point, or slower: for certain. */
+static bool is_always(const struct lab_gangs *gangs, int devices, const char *model, bool faster) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->devices != devices || (model && !lab_str_equal(gang->model, model)))
+            continue;
+        if (gang->claim.verdict != LAB_CLAIM_YES || (gang->claim.effect > 0) != faster)
+            return false;
+        count++;
+    }
+    return count > 0;
+}
+
+/* "2, 4 and 8 GPUs": all of which that holds. */
+static const char *always_words(const struct lab_gangs *gangs, const char *model, bool faster,
+                                struct lab_arena *arena) {
+    const char **sizes = NULL;
+    int count = 0;
+    LAB_AUTO(str, list);
+    for (int i = 0; i < gangs->pool_count; i++)
+        if (is_always(gangs, gangs->pools[i].devices, model, faster))
+            LAB_ADD(sizes, count, arena) = lab_arena_printf(arena, "%d", gangs->pools[i].devices);
+    LAB_ADD(sizes, count, arena) = NULL;
+    lab_str_add_list(&list, sizes, "and");
+    return lab_arena_printf(arena, "%s %ss", list.text, gangs->unit);
+}
+
+/* Below it a speed-up is read wrongly: it takes so many times as long. */
+#define TIMES_TINY 0.1
+
+/* "1.69× at batch 16, 1.95× at batch 128", "13.8× as long at batch 16, 10.7× at batch 128" */
+static const char *ends_words(double first, double from, double last, double until,
+                              struct lab_arena *arena) {
+    bool longer = first < TIMES_TINY || last < TIMES_TINY;
+    return lab_arena_printf(arena, "%s%s at batch %.0f, %s at batch %.0f",
+                            lab_speedup_times(longer ? 1 / first : first, NAN, NAN, arena),
+                            longer ? " as long" : "", from,
+                            lab_speedup_times(longer ? 1 / last : last, NAN, NAN, arena), until);
+}
+
+/* "2, 4 and 8 GPUs are faster than one at every batch tested (2 GPUs: 1.69× at batch 16, 1.95× at
+ * batch 128)." Whether a larger batch breaks even isn't known, so values are all there is. */
 static const char *outside_words(const struct lab_gangs *gangs, int devices, const char *model,
                                  struct lab_arena *arena) {
     double from = INFINITY, until = 0;
@@ -72,13 +113,15 @@ static const char *outside_words(const struct lab_gangs *gangs, int devices, con
     until = round(until);
     double first = mean_speedup(gangs, devices, model, from, until),
            last = mean_speedup(gangs, devices, model, until, from);
-    const char *values =
-        isnan(first) || isnan(last)
-            ? ""
-            : lab_arena_printf(arena, ": speed-up %#.3g× at batch %.0f, %#.3g× at batch %.0f",
-                               first, from, last, until);
-    return lab_arena_printf(arena, "Break-even is not within batch %.0f to %.0f%s.", from, until,
-                            values);
+    bool faster = is_always(gangs, devices, model, true);
+    if (isnan(first) || isnan(last) || (!faster && !is_always(gangs, devices, model, false)))
+        return lab_arena_printf(arena, "%d %ss: no break-even within batch %.0f to %.0f.", devices,
+                                gangs->unit, from, until);
+    const char *who =
+        gangs->pool_count > 1 ? lab_arena_printf(arena, "%d %ss: ", devices, gangs->unit) : "";
+    return lab_arena_printf(arena, "%s are %s than one at every batch tested (%s%s).",
+                            always_words(gangs, model, faster, arena), faster ? "faster" : "slower",
+                            who, ends_words(first, from, last, until, arena));
 }
 
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
@@ -204,6 +247,15 @@ static const char *opening(const struct lab_gangs *gangs, const char *words,
                : words;
 }
 
+/* Where numbers of devices differ in which batches they are best for: false = they don't. */
+static bool add_by_batch(const struct lab_gangs *gangs, struct lab_str *text,
+                         struct lab_arena *arena) {
+    const char *words = lab_gangs_by_batch(gangs, arena);
+    if (words)
+        lab_str_printf(text, "%s %s", opening(gangs, "Use", arena), words);
+    return words;
+}
+
 /* Returns the size that the next sentence is about. */
 static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text,
                                               struct lab_arena *arena) {
@@ -230,9 +282,6 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
     return pool;
 }
 
-/* Below it a speed-up is read wrongly: it takes so many times as long. */
-#define TIMES_TINY 0.1
-
 /* Below it "0.346× as fast" is read wrongly. */
 #define TIMES_LEAST 0.5
 
@@ -258,8 +307,7 @@ static const char *corrected_words(const struct lab_claim *claim) {
     return lab_claim_is_corrected(claim) ? ", corrected for all comparisons" : "";
 }
 
-/* "5 runs each", "1 to 2 runs each" */
-static const char *runs_words(int fewest, int most, struct lab_arena *arena) {
+const char *lab_speedup_runs(int fewest, int most, struct lab_arena *arena) {
     return most > fewest ? lab_arena_printf(arena, "%d to %d runs each", fewest, most)
                          : lab_arena_printf(arena, "%d run%s each", fewest, fewest == 1 ? "" : "s");
 }
@@ -290,7 +338,7 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
         return lab_arena_printf(arena, "%s.", lab_claim_sentence(claim, arena));
     const char *runs = claim->n > 1 && claim->n < pool->runs
                            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
-                           : runs_words(claim->n, pool->runs, arena);
+                           : lab_speedup_runs(claim->n, pool->runs, arena);
     return lab_arena_printf(arena, "%s%s %s, %s (%s%s%s)%s%s.", open ? "Inconclusive: " : "", who,
                             ratio_words(gangs, pool, arena), pool->over,
                             isnan(claim->low) ? "" : "95% CI, ", runs, corrected_words(claim),
@@ -343,7 +391,7 @@ static bool add_points(const struct lab_gangs *gangs, const struct lab_gang_pool
     if (!pays && !stays)
         return false;
     basis = lab_arena_printf(arena, "as fast as one (95%% CI, %s)",
-                             runs_words(runs.fewest, runs.most, arena));
+                             lab_speedup_runs(runs.fewest, runs.most, arena));
     if (pays)
         lab_str_printf(text, "%d %ss pay off for %s %s%s.", pool->devices, gangs->unit, pays, basis,
                        doubt_words(gangs, pool, arena));
@@ -489,7 +537,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     }
     if (rivals && use && gangs->advised && lab_gangs_count(gangs, "independent") == 0)
         add_advised(gangs, arena, &text);
-    else
+    else if (!add_by_batch(gangs, &text, arena))
         add_speedup(gangs, add_action(gangs, &text, arena), &text, arena);
     add_larger(gangs, &text, arena);
     if (rivals && !use) /* which devices, after whether to use them */

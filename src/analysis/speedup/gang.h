@@ -108,6 +108,8 @@ void lab_gangs_find_break_even(struct lab_gangs *gangs, struct lab_arena *arena)
 
 /* "0.741× [0.720, 0.762]", "0.741×" of one run each: three digits. */
 const char *lab_speedup_times(double value, double low, double high, struct lab_arena *arena);
+/* "5 runs each", "1 to 2 runs each" */
+const char *lab_speedup_runs(int fewest, int most, struct lab_arena *arena);
 int lab_gangs_count(const struct lab_gangs *gangs, const char *grade);
 /* Whether n devices are more than n times as fast, by more than the interval. */
 bool lab_gang_is_above_ideal(const struct lab_gang *gang);
@@ -131,6 +133,11 @@ bool lab_gangs_find_rivals(const struct lab_gangs *gangs);
 const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const char *grade,
                              struct lab_arena *arena);
 const char *lab_gangs_unshared(const struct lab_study_table *study);
+/* Where the number of devices that is fastest differs by batch (by_batch.c): "8 GPUs from batch 32
+ * up (3.21× at batch 32, 6.43× at batch 128) and 4 GPUs at batch 16 (1.93×). …"; and where the best
+ * number on the mean is, "from batch 32 up". NULL = it doesn't differ, or none pays off. */
+const char *lab_gangs_by_batch(const struct lab_gangs *gangs, struct lab_arena *arena);
+const char *lab_gangs_by_batch_where(const struct lab_gangs *gangs, struct lab_arena *arena);
 /* Simulated training: its sums go through host memory. */
 #define LAB_GANGS_REAL                                                                             \
     "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink"

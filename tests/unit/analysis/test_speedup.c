@@ -94,8 +94,8 @@ LAB_TEST(test_two_devices_that_are_slower_mean_stay_single) {
     assert_int_equal(claim_of(&result, "speedup.break_even", "medium")->verdict, LAB_CLAIM_NO);
     assert_contains(result.answer, "Stay on one GPU: 2 GPUs are 0.8");
     assert_contains(result.answer, "as fast as one, mean of 4 points (95% CI, 5 runs each). "
-                                   "Break-even is not within batch 16 to 128: speed-up 0.84");
-    assert_contains(result.answer, "× at batch 128.");
+                                   "2 GPUs are slower than one at every batch tested (0.84");
+    assert_contains(result.answer, "× at batch 128).");
     assert_null(strstr(result.answer, "rises"));
     given_end(&given);
 }
@@ -139,6 +139,7 @@ LAB_TEST(test_a_small_fraction_is_a_longer_time) {
     assert_contains(result.answer,
                     "Stay on one GPU: 2 GPUs take 12.5× [12.5, 12.5] as long as one, "
                     "mean of 4 points (95% CI, 5 runs each).");
+    assert_contains(result.answer, "(12.5× as long at batch 16, 12.5× at batch 128)");
     given_end(&given);
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 5, 0.01);
@@ -154,6 +155,8 @@ LAB_TEST(test_a_small_fraction_is_a_longer_time) {
     }
     result = when_asked(&given, "speedup");
     assert_contains(result.answer, "5 runs each). 4 GPUs take 20.");
+    assert_contains(result.answer,
+                    "2 and 4 GPUs are slower than one at every batch tested (2 GPUs: ");
     given_end(&given);
     given_begin(&given, "train_scaling");
     given_training(&given, "medium", speedups, 1, 0.001);
@@ -493,6 +496,51 @@ LAB_TEST(test_the_best_size_is_the_smallest_of_the_fastest) {
     struct lab_analysis_result result = when_asked(&given, "speedup");
     assert_contains(result.answer, "Use 4 GPUs: 4 GPUs are ");
     assert_int_equal(table_of(&result, "pooled")->row_count, 3);
+    given_end(&given);
+}
+
+/* Eight GPUs are the fastest on the mean, four at the smallest batch. */
+static void given_sizes(struct given_study *given, const char *model, const double (*speedups)[4]) {
+    static const int sizes[] = {1, 2, 4, 8};
+    for (int b = 0; b < 4; b++)
+        for (int i = 0; i < 4; i++)
+            given_repeats(
+                given,
+                (struct gang){
+                    .model = lab_arena_printf(&given->arena, "mlp_%s_batch%.0f", model, batches[b]),
+                    .size = sizes[i],
+                    .rate = 100 * batches[b] * speedups[b][i],
+                    .parameters = lab_str_equal(model, "large") ? 2021379 : 54403,
+                    .batch = batches[b]},
+                5, 0.001);
+}
+
+LAB_TEST(test_the_best_size_may_depend_on_the_batch) {
+    static const double large[][4] = {
+        {1, 1.7, 1.93, 1.87}, {1, 1.8, 2.9, 3.2}, {1, 1.9, 3.5, 5}, {1, 2, 3.7, 6.4}};
+    static const double medium[][4] = {
+        {1, 0.5, 0.4, 0.3}, {1, 0.6, 0.5, 0.4}, {1, 1.5, 1.3, 1}, {1, 1.2, 1.6, 2.4}};
+    struct given_study given;
+    given_begin(&given, "train_scaling");
+    given_sizes(&given, "large", large);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_true(
+        lab_str_starts(result.answer, "Use 8 GPUs from batch 32 up (3.20× at batch 32, 6.4"));
+    assert_contains(result.answer,
+                    "× at batch 128) and 4 GPUs at batch 16 (1.93×). Speed-up over one "
+                    "GPU, 5 runs each; 95% CI within ±0.");
+    assert_contains(result.answer,
+                    "%. 2, 4 and 8 GPUs are faster than one at every batch tested (2 "
+                    "GPUs: 1.7");
+    assert_string_equal(result.action, "Start one process per GPU from batch 32 up");
+    assert_string_equal(result.command, "torchrun --standalone --nproc-per-node=8 PROGRAM");
+    given_sizes(&given, "medium", medium);
+    result = when_asked(&given, "speedup");
+    assert_true(lab_str_starts(result.answer,
+                               "Use 8 GPUs at 4 of 8 points, 4 GPUs at 1, 2 GPUs at 1 "
+                               "and 1 GPU at 2. Speed-up over one GPU"));
+    assert_string_equal(result.action, "Start one process per GPU for medium at batch 128 and for "
+                                       "large from batch 32 up");
     given_end(&given);
 }
 
