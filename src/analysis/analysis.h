@@ -69,6 +69,7 @@ struct lab_analysis_result {
     int advised_count;
     const char *further; /* keys that test, with the study's own command, what it left out */
     const char *tests;   /* what they test, without full stop; NULL both = nothing is left */
+    bool further_first;  /* before what it advises: that holds for simulated devices alone */
     int longer;          /* how many times as long runs must be to test all points; 0 = all were */
     const char *why_longer; /* then: a sentence, without full stop */
     const char *by_point;   /* its first table has a row for each point or setting, which reports of

@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 struct figures {
     int points, speedups;
@@ -145,17 +146,17 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     const char *chosen = training_add_auto(result, part, &gangs, set, arena);
     struct figures figures = {training.row_count, training.pair_count, training.error, NAN};
     part->untested = chosen ? NULL : lab_gangs_untested(&gangs, arena);
-    if (gangs.pool_count > 0)
-        part->answer =
-            lab_arena_printf(arena, "%s%s%s%s%s", chosen ? chosen : "", chosen ? " " : "",
-                             lab_gangs_answer(&gangs, arena), study->simulated ? " " : "",
-                             study->simulated ? LAB_TRAINING_SIMULATED_SUMS : "");
-    else
-        part->answer = chosen;
+    const char *answer = gangs.pool_count > 0 ? lab_gangs_answer(&gangs, arena) : NULL;
+    bool limited = !study->simulated || (answer && strstr(answer, "No answer for "));
+    part->answer =
+        answer ? lab_arena_printf(arena, "%s%s%s%s", chosen ? chosen : "", chosen ? " " : "",
+                                  answer, limited ? "" : " " LAB_TRAINING_SIMULATED_SUMS)
+               : chosen;
     lab_gangs_add_command(result, &gangs, arena);
     if (lab_gangs_lack_nvlink(&gangs) && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
         result->further = "device=cuda";
         result->tests = LAB_GANGS_REAL;
+        result->further_first = true;
     }
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),

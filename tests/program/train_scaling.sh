@@ -23,7 +23,7 @@ run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=compare \
 expect_status 0
 expect_out "^No answer for real GPUs: on this simulated machine each GPU takes the whole$"
 expect_out "Simulated: 2 GPUs are 0\.8[0-9]+× \[0\.8[0-9]+,"
-expect_out "^ +Run it on real GPUs\.$"
+expect_out "^ +Measure on real GPUs\.$"
 report=$(folder)/report
 grep -q "medium: MLP with layers 50-256-128-64-3\. large: MLP with layers 50-1024-" "$report/report.md" ||
     fail "names on the chart are not explained"
@@ -213,7 +213,7 @@ expect_out_of() { # FILE PATTERN
     expect_out "$2"
 }
 nvlink="Simulated all-reduces go through host memory: not valid for +GPUs +with NVLink"
-expect_out_of "$study/report/report.md" "$nvlink"
+expect_out_of "$study/report/report.md" "No answer for real GPUs: on this simulated machine"
 expect_out_of "$study/report/comparison_report_medium.md" "$nvlink"
 run advise --workload mlp model=large batch_size=64 "$study"
 expect_out_of "$work/out" "Simulated all-reduces +go through host memory"

@@ -79,19 +79,17 @@ static const char *make_command(const struct lab_gangs *gangs, struct lab_arena 
     int single = lab_gangs_count(gangs, "stay single") + lab_gangs_count(gangs, "marginal");
     if (!lab_str_equal(gangs->unit, "GPU") || lab_gangs_count(gangs, "independent") > 0)
         return NULL;
-    if (lab_gangs_unshared(gangs->study)) {
-        *ret_action = "Run it on real GPUs";
-        return study_line(gangs, arena);
-    }
-    if (lab_gangs_lack_nvlink(gangs) && !best) {
+    if (lab_gangs_unshared(gangs->study) || (lab_gangs_lack_nvlink(gangs) && !best)) {
         *ret_action = LAB_GANGS_REAL;
         return study_line(gangs, arena);
     }
     bool choose = (best || gangs->pool_count == 0) && lab_gangs_find_rivals(gangs);
-    *ret_action = choose  ? "Restrict the program to these GPUs"
-                  : !best ? "Restrict the program to one GPU"
-                          : lab_arena_printf(arena, "Start one process per GPU%s",
-                                             where_words(gangs, arena));
+    *ret_action =
+        choose  ? "Restrict the program to these GPUs"
+        : !best ? "Restrict the program to one GPU"
+                : lab_arena_printf(arena, "%s one process per GPU%s",
+                                   lab_gangs_lack_nvlink(gangs) ? "Without NVLink, start" : "Start",
+                                   where_words(gangs, arena));
     if (choose && gangs->rivals->base) {
         const struct lab_study_run *run = gangs->rivals->base->point->runs[0];
         return lab_arena_printf(arena, ON_GPUS, gpu_list(run, arena),

@@ -239,11 +239,12 @@ bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs) {
     return lab_str_equal(gangs->analysis, "training") && gangs->study->simulated;
 }
 
-/* "Without NVLink, use" where that is so; else the words. */
+/* "No answer for GPUs with NVLink: …. Without NVLink, use" where that is so; else the words. */
 static const char *opening(const struct lab_gangs *gangs, const char *words,
                            struct lab_arena *arena) {
     return lab_gangs_lack_nvlink(gangs)
-               ? lab_arena_printf(arena, "Without NVLink, %s", lab_claim_within(words, arena))
+               ? lab_arena_printf(arena, LAB_GANGS_LIMIT "Without NVLink, %s",
+                                  lab_claim_within(words, arena))
                : words;
 }
 

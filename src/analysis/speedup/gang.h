@@ -139,8 +139,9 @@ const char *lab_gangs_unshared(const struct lab_study_table *study);
 const char *lab_gangs_by_batch(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_by_batch_where(const struct lab_gangs *gangs, struct lab_arena *arena);
 /* Simulated training: its sums go through host memory. */
-#define LAB_GANGS_REAL                                                                             \
-    "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink"
+#define LAB_GANGS_LIMIT                                                                            \
+    "No answer for GPUs with NVLink: simulated all-reduces go through host memory. "
+#define LAB_GANGS_REAL "Measure on real GPUs"
 bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs);
 /* The break-evens of that model, or of all (NULL), for the fewest devices; NULL = not tested. */
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,

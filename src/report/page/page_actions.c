@@ -147,6 +147,7 @@ static void find_further(struct page_making *making) {
     const struct lab_analysis_result *result = page_leading(page);
     making->tests = page->further ? page->tests : result ? result->tests : NULL;
     making->further = page->further ? page->further : result ? result->further : NULL;
+    making->further_first = page->further || (result && result->further_first);
 }
 
 /* --- what goes on with the study --- */
@@ -393,6 +394,10 @@ struct page_actions page_actions_make(const struct lab_page *page,
     struct page_making making = {.page = page, .digest = digest, .names = names, .arena = arena};
     making.made.items = lab_arena_alloc(arena, ACTIONS_MOST, sizeof *making.made.items);
     if (page)
+        find_further(&making);
+    if (digest && page && !page->further && making.further_first)
+        add_further(&making, false);
+    if (page)
         add_followed(&making, true, false);
     bool bind = page && page->advice && asks_for_nodes(page);
     if (bind)
@@ -403,8 +408,6 @@ struct page_actions page_actions_make(const struct lab_page *page,
         add_followed(&making, false, false);
     if (page)
         add_followed(&making, true, true);
-    if (page)
-        find_further(&making);
     bool advised = false;
     for (int i = 0; i < making.made.count; i++)
         advised |= making.made.items[i].command || making.made.items[i].kind == PAGE_CHOOSE;

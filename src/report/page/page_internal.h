@@ -79,6 +79,7 @@ struct page_making {             /* of page_actions.c, its choices and its devic
     /* of the analysis that answers the study's question: what it couldn't test, and the keys that
      * test it; NULL once a line has them */
     const char *tests, *further;
+    bool further_first;
 };
 /* Up to what anybody reads. */
 void page_add_action(struct page_making *making, struct page_action action);

@@ -272,7 +272,7 @@ static const struct page_action *find_then(const struct page_actions *actions) {
     for (int i = 0; i < actions->count && next; i++) {
         const struct page_action *action = &actions->items[i];
         if (action != next && action->kind == PAGE_PASTE && action->command &&
-            (!next->study || (action->study && action > next)))
+            (!next->study || action > next))
             return action;
     }
     return NULL;

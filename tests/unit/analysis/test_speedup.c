@@ -541,6 +541,14 @@ LAB_TEST(test_the_best_size_may_depend_on_the_batch) {
                                "and 1 GPU at 2. Speed-up over one GPU"));
     assert_string_equal(result.action, "Start one process per GPU for medium at batch 128 and for "
                                        "large from batch 32 up");
+    given.table.simulated = true;
+    result = when_asked(&given, "training");
+    assert_true(lab_str_starts(result.answer,
+                               "No answer for GPUs with NVLink: simulated all-reduces "
+                               "go through host memory. Without NVLink, use 8 GPUs "));
+    assert_true(result.further_first);
+    assert_string_equal(result.tests, "Measure on real GPUs");
+    assert_true(lab_str_starts(result.action, "Without NVLink, start one process per GPU for "));
     given_end(&given);
 }
 

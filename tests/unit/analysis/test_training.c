@@ -223,10 +223,11 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     given.table.simulated = true; /* sums go through host memory, which NVLink doesn't */
     result = when_asked(&given, "training");
     then_part_says(&result, "train_scaling, allreduce=ring", "Without NVLink, use 2 GPUs: 2 GPUs ");
-    assert_contains(result.answer, "hierarchical: Without NVLink, stay on one GPU: 2 GPUs take ");
-    assert_string_equal(
-        result.action,
-        "Measure on real GPUs: simulated all-reduces go through host memory, not NVLink");
+    assert_contains(result.answer,
+                    "hierarchical: No answer for GPUs with NVLink: simulated "
+                    "all-reduces go through host memory. Without NVLink, stay on one "
+                    "GPU: 2 GPUs take ");
+    assert_string_equal(result.action, "Measure on real GPUs");
     assert_string_equal(result.further, "device=cuda");
     given_end(&given);
 }

@@ -131,6 +131,34 @@ LAB_TEST(what_the_plan_lacks_comes_first) {
     assert_contains(g->text.text, "All values:\n\n```\ngpulab show outputs/");
 }
 
+/* Given advice that holds for simulated devices alone, then the study on real ones comes before it. */
+LAB_TEST(a_study_on_real_devices_comes_first) {
+    struct given *g = *state;
+    g->page.advice = NULL;
+    g->study.study.run_count = 0; /* two runs of one point */
+    for (int i = 0; i < 2; i++) {
+        struct lab_run *run = fixture_plan(&g->study, 0, 1, 0, "vit32x2x128");
+        run->repeat = i;
+        fixture_done(&g->study, run, 1000, "", "");
+    }
+    g->result.command = "torchrun --nproc-per-node=8 PROGRAM";
+    g->result.action = "Start one process per GPU";
+    g->result.further = "device=cuda";
+    g->result.tests = "Measure on real GPUs";
+    for (int first = 0; first < 2; first++) {
+        g->result.further_first = first;
+        lab_str_clear(&g->text);
+        write_page(g, "markdown");
+        const char *real = strstr(g->text.text, "device=cuda"),
+                   *line = strstr(g->text.text, "torchrun");
+        assert_true(real && line && (real < line) == first);
+        lab_str_clear(&g->text);
+        write_end(g);
+        assert_contains(g->text.text, first ? "Next      gpulab run" : "Next      torchrun");
+        assert_contains(g->text.text, first ? "Then      torchrun" : "Then      gpulab run");
+    }
+}
+
 /* Given settings to choose, then the terminal names them after the next step, each in a line. */
 LAB_TEST(the_terminal_names_settings) {
     struct given *g = *state;
