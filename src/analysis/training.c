@@ -158,6 +158,9 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
         result->tests = LAB_GANGS_REAL;
         result->further_first = true;
     }
+    if (lab_gangs_add_overview(part, &gangs, arena) && result->part_count == 1)
+        result->by_point = lab_arena_printf(
+            arena, "Speed-up over one %s at that batch, mean over runs.", gangs.unit);
     lab_gangs_add(result, part, &gangs, arena);
     lab_gangs_add_batch_chart(result, &gangs, lab_arena_printf(arena, "training_speedup%s", suffix),
                               arena);

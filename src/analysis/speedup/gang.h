@@ -149,6 +149,10 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
 /* What this machine's description makes of a shared batch; NULL = nothing that needs a note. */
 const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab_arena *arena);
 
+/* A row for each model and batch, a column for each number of devices (tables.c). False = there is
+ * no such table: other things differ, too. */
+bool lab_gangs_add_overview(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                            struct lab_arena *arena);
 /* Tables, claims and notes of a part (tables.c). */
 void lab_gangs_add(struct lab_analysis_result *result, struct lab_analysis_part *part,
                    const struct lab_gangs *gangs, struct lab_arena *arena);

@@ -1,5 +1,6 @@
 /* tables.c: gangs of devices as tables, claims, notes and charts. */
 #include "analysis/analysis_build.h"
+#include "analysis/analysis_words.h"
 #include "analysis/claims/rows.h"
 #include "analysis/speedup/gang.h"
 
@@ -7,6 +8,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, work, "work", NULL, LAB_UNIT_TEXT),
@@ -59,6 +61,97 @@ static const struct lab_field even_fields[] = {
     LAB_FIELD(struct lab_break_even, words, NULL, "Break-even, 95% CI", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_break_even, claim, "break_even", NULL, LAB_UNIT_NUMBER),
 };
+
+/* --- a matrix: model and batch, number of devices --- */
+
+#define FIXED 3 /* model, batch, one device */
+
+static struct lab_doc_column *overview_columns(const struct lab_gangs *gangs,
+                                               struct lab_arena *arena) {
+    struct lab_doc_column *columns =
+        lab_arena_alloc(arena, FIXED + (size_t)gangs->pool_count, sizeof *columns);
+    bool several = false;
+    for (int i = 1; i < gangs->count; i++)
+        several |= !lab_str_equal(gangs->items[i].model, gangs->items[0].model);
+    columns[0] = (struct lab_doc_column){"model", several ? "Model" : NULL, LAB_UNIT_TEXT};
+    columns[1] = (struct lab_doc_column){"batch_size", "Batch", LAB_UNIT_COUNT};
+    columns[2] = (struct lab_doc_column){
+        "one_per_s",
+        lab_arena_printf(arena, "1 %s, %s", gangs->unit, lab_analysis_rate_unit(gangs->study)),
+        LAB_UNIT_FIGURE};
+    for (int p = 0; p < gangs->pool_count; p++)
+        columns[FIXED + p] = (struct lab_doc_column){
+            lab_arena_printf(arena, "speedup_%d", gangs->pools[p].devices),
+            lab_arena_printf(arena, "%d %ss", gangs->pools[p].devices, gangs->unit),
+            LAB_UNIT_FIGURE};
+    return columns;
+}
+
+/* "776", "2.30k", "1.87M" */
+static struct lab_doc_cell rate_cell(double value, struct lab_arena *arena) {
+    const char *text = lab_words_si(value, "", arena), *space = strchr(text, ' ');
+    struct lab_doc_cell cell = lab_cell_text(
+        !(value > 0)    ? NULL
+        : value < 999.5 ? lab_arena_printf(arena, "%.3g", value)
+        : space         ? lab_arena_printf(arena, "%.*s%s", (int)(space - text), text, space + 1)
+                        : text);
+    cell.data = value > 0 ? lab_value_float(arena, value) : NULL;
+    return cell;
+}
+
+/* "3.21×", "1.01×, inconclusive" */
+static struct lab_doc_cell overview_cell(const struct lab_gang *gang, struct lab_arena *arena) {
+    bool open = gang->claim.verdict == LAB_CLAIM_INCONCLUSIVE && gang->claim.n > 1;
+    double value = gang->speedup.value;
+    struct lab_doc_cell cell = lab_cell_text(lab_arena_printf(
+        arena, "%s%s", lab_speedup_times(value, NAN, NAN, arena), open ? ", inconclusive" : ""));
+    cell.data = isnan(value) ? NULL : lab_value_float(arena, value);
+    return cell;
+}
+
+/* One gang of each size and workload, which differ by model and batch alone. */
+static bool has_overview(const struct lab_gangs *gangs) {
+    for (int i = 0; i < gangs->count; i++)
+        for (int k = 0; k < gangs->count; k++) {
+            const struct lab_gang *a = &gangs->items[i], *b = &gangs->items[k];
+            bool same = lab_str_equal(a->model, b->model) && a->batch == b->batch;
+            if (!(a->batch > 0) || same != lab_str_equal(a->work, b->work) ||
+                (i != k && same && a->devices == b->devices))
+                return false;
+        }
+    return gangs->pool_count > 0 && lab_gangs_count(gangs, "independent") == 0;
+}
+
+bool lab_gangs_add_overview(struct lab_analysis_part *part, const struct lab_gangs *gangs,
+                            struct lab_arena *arena) {
+    const struct lab_gang **rows = NULL;
+    int count = 0, columns = FIXED + gangs->pool_count;
+    if (!has_overview(gangs))
+        return false;
+    struct lab_doc_table *table = lab_analysis_add_table(
+        part, "by_batch", "Speed-up by batch", overview_columns(gangs, arena), columns, arena);
+    for (int i = 0; i < gangs->count; i++)
+        if (LAB_FIND(gangs->items, i, work, gangs->items[i].work) < 0)
+            LAB_ADD(rows, count, arena) = &gangs->items[i];
+    LAB_SORT_REFS(rows, count, LAB_BY(*rows, order), LAB_BY(*rows, model), LAB_BY(*rows, batch));
+    for (int r = 0; r < count; r++) {
+        struct lab_doc_cell *cells = lab_arena_alloc(arena, (size_t)columns, sizeof *cells);
+        cells[0] = lab_cell_text(rows[r]->model);
+        cells[1] = lab_cell_figure(rows[r]->batch);
+        cells[2] = rate_cell(rows[r]->one_per_s, arena);
+        for (int p = 0; p < gangs->pool_count; p++)
+            cells[FIXED + p] = lab_cell_text(NULL);
+        for (int i = 0; i < gangs->count; i++)
+            for (int p = 0; p < gangs->pool_count; p++)
+                if (gangs->items[i].devices == gangs->pools[p].devices &&
+                    lab_str_equal(gangs->items[i].work, rows[r]->work))
+                    cells[FIXED + p] = overview_cell(&gangs->items[i], arena);
+        lab_analysis_add_row(table, cells, (size_t)columns, arena);
+    }
+    return true;
+}
+
+/* --- the others --- */
 
 static struct lab_doc_table *add_table(struct lab_analysis_result *result,
                                        struct lab_analysis_part *part, const char *key,

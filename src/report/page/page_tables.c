@@ -256,7 +256,8 @@ static const char *overview_words(const struct lab_page *page, const struct lab_
     const struct lab_analysis_result *result = page_by_point(page)->result;
     bool open = false, corrected = false;
     for (int i = 0; i < overview->row_count * overview->column_count; i++)
-        open |= overview->cells[i].text && lab_str_ends(overview->cells[i].text, "]?");
+        open |= overview->cells[i].text && (lab_str_ends(overview->cells[i].text, "]?") ||
+                                            lab_str_ends(overview->cells[i].text, "×?"));
     for (int i = 0; i < result->claim_count; i++)
         corrected |= lab_claim_is_corrected(&result->claims[i]);
     LAB_AUTO(str, words);
@@ -266,6 +267,28 @@ static const char *overview_words(const struct lab_page *page, const struct lab_
                        corrected ? ", corrected for all comparisons" : "");
     return lab_arena_strdup(arena, words.text);
 }
+
+#define CARD_WIDE 60 /* characters */
+#define FIGURE    8  /* likewise, of a cell without text */
+
+/* Whether a card has room for all columns, none of which is to yield. */
+static bool is_narrow(const struct lab_doc_table *table) {
+    int wide = 0;
+    bool yields = false;
+    for (int c = 0; c < table->column_count; c++) {
+        int most = table->columns[c].title ? lab_str_columns(table->columns[c].title) : -1;
+        for (int r = 0; r < table->row_count && most >= 0; r++) {
+            const char *text = table->cells[(ptrdiff_t)r * table->column_count + c].text;
+            int own = text ? lab_str_columns(text) : FIGURE;
+            most = own > most ? own : most;
+        }
+        wide += most + 1;
+        yields |= most >= 0 && table->columns[c].yields > 0;
+    }
+    return wide <= CARD_WIDE && !yields;
+}
+
+#define ROWS_SPARED 2 /* no more than these are left out of a card */
 
 struct lab_doc_table *page_overview(const struct lab_page *page, const struct page_names *names,
                                     const struct lab_style *terminal, int columns, int rows,
@@ -277,7 +300,9 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
         return NULL;
     struct lab_doc_table *table = lab_arena_copy(arena, whole, 1, sizeof *table);
     struct lab_doc_column *own = lab_analysis_own_columns(table, arena);
-    bool cards = columns < table->column_count; /* there columns yield before they are cut */
+    bool cards = columns < table->column_count && !is_narrow(table); /* there columns yield first */
+    columns = cards ? columns : INT32_MAX;
+    rows += !terminal && !cards && table->row_count <= rows + ROWS_SPARED ? ROWS_SPARED : 0;
     for (int i = 0; i < table->column_count; i++)
         if (own[i].title && ((cards && own[i].yields > 0) || columns-- <= 0))
             own[i].title = NULL;

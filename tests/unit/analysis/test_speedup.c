@@ -541,6 +541,13 @@ LAB_TEST(test_the_best_size_may_depend_on_the_batch) {
                                "and 1 GPU at 2. Speed-up over one GPU"));
     assert_string_equal(result.action, "Start one process per GPU for medium at batch 128 and for "
                                        "large from batch 32 up");
+    result = when_asked(&given, "training"); /* a row for each batch, a column for each size */
+    const struct lab_doc_table *table = table_of(&result, "by_batch");
+    assert_int_equal(table->row_count, 8);
+    assert_string_equal(cell_of(&result, "by_batch", 4, "model")->text, "large");
+    assert_string_equal(cell_of(&result, "by_batch", 4, "speedup_4")->text, "1.93×");
+    assert_string_equal(cell_of(&result, "by_batch", 5, "one_per_s")->text, "3.20k");
+    assert_string_equal(result.by_point, "Speed-up over one GPU at that batch, mean over runs.");
     given.table.simulated = true;
     result = when_asked(&given, "training");
     assert_true(lab_str_starts(result.answer,
