@@ -65,6 +65,8 @@ struct lab_analysis_result {
     struct lab_analysis_advised {
         struct lab_claim claim;
         const char *range; /* "0 to +51.2% (vit32x4x256)" by model; NULL = there is one */
+        /* "vit32x4x256 +51.2% over batch 4, vit16x8x768 +4.0%"; NULL = there is one, or too many */
+        const char *models;
     } * advised;
     int advised_count;
     const char *further; /* keys that test, with the study's own command, what it left out */

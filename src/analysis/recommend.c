@@ -159,9 +159,12 @@ static double reach_of(const struct lab_choices *placements, enum lab_factor fac
     return most;
 }
 
-/* Of a device over all models what `gpulab analyze peers` says of it. */
+/* Of a device over all models what `gpulab analyze peers` says of it; of a batch what it gains
+ * where programs are advised to run. */
 static const struct lab_claim *told_of(const struct lab_choices *placements,
                                        const struct lab_factor_row *row) {
+    if (row->claim.verdict == LAB_CLAIM_YES && row->in_use.verdict != LAB_CLAIM_NOT_TESTED)
+        return &row->in_use;
     int peer =
         row->of_peers && row->model < 0
             ? LAB_FIND(placements->peers.devices, placements->peers.device_count, title, row->level)

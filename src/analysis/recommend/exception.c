@@ -71,11 +71,16 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
     return rows;
 }
 
+/* However little: a chart marks that batch for the model. */
+static bool is_better(const struct lab_claim *claim) {
+    return claim->verdict == LAB_CLAIM_YES && claim->effect > 0;
+}
+
 /* Whether another batch is better still for the same model. */
 static bool is_beaten(const struct lab_factor_row *rows, int count, int at) {
     for (int i = 0; i < count; i++)
-        if (lab_str_equal(rows[i].of_model, rows[at].of_model) &&
-            lab_claim_is_gain(&rows[i].claim) && rows[i].claim.effect > rows[at].claim.effect)
+        if (lab_str_equal(rows[i].of_model, rows[at].of_model) && is_better(&rows[i].claim) &&
+            rows[i].claim.effect > rows[at].claim.effect)
             return true;
     return false;
 }
@@ -93,7 +98,7 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
         LAB_ADD(family, family_count, arena) = &rows[i].claim;
     lab_claim_adjust(family, family_count);
     for (int i = 0; i < row_count; i++)
-        if (lab_claim_is_gain(&rows[i].claim) && !is_beaten(rows, row_count, i))
+        if (is_better(&rows[i].claim) && !is_beaten(rows, row_count, i))
             LAB_ADD(*ret_claims, count, arena) = rows[i].claim;
     return count;
 }
@@ -144,25 +149,64 @@ void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *
 
 /* --- on the others --- */
 
-/* "0 to +51.2% (vit32x4x256)": of each model by itself, and which gains most; what isn't certain is
- * 0. NULL = there is one. */
-static const char *range_of(const struct lab_choices *placements, const struct lab_factor_row *row,
-                            struct lab_arena *arena) {
-    const char **seen = NULL, *gains = NULL;
-    double least = INFINITY, most = -INFINITY;
-    int count = 0;
+#define MODELS_LISTED 3
+
+/* Of placements that aren't avoided, with the verdict over all unless its own interval is open. */
+static void take_verdict(struct lab_claim *claim, const struct lab_claim *over_all) {
+    bool known = claim->low > 0 || claim->high < 0;
+    claim->verdict =
+        over_all->verdict == LAB_CLAIM_YES && !known ? LAB_CLAIM_INCONCLUSIVE : over_all->verdict;
+}
+
+/* Its claims of each model by itself, the largest first; their verdicts hold together. */
+static int list_models(const struct lab_choices *placements, const struct lab_factor_row *row,
+                       struct lab_arena *arena, struct lab_factor_row **ret_rows) {
+    struct lab_factor_row *rows = NULL, *wide = NULL;
+    struct lab_claim **family = NULL;
+    const char **seen = NULL;
+    int count = 0, seen_count = 0, family_count = 0, wide_count = 0;
     for (int i = 0; i < placements->count; i++) {
         const char *model = placements->items[i].point->runs[0]->model;
         struct lab_factor_row one = *row;
-        if (lab_list_find_text(seen, count, model) >= 0)
+        if (lab_list_find_text(seen, seen_count, model) >= 0)
             continue;
-        LAB_ADD(seen, count, arena) = model;
+        LAB_ADD(seen, seen_count, arena) = model;
         one.of_model = model;
+        one.advised = true;
         lab_factor_compare(placements, &one, NULL, arena);
-        double effect = one.claim.verdict == LAB_CLAIM_YES ? one.claim.effect : 0;
-        least = one.pairs > 0 ? fmin(least, effect) : least;
-        gains = one.pairs > 0 && effect > most ? model : gains;
-        most = one.pairs > 0 ? fmax(most, effect) : most;
+        if (one.pairs == 0)
+            continue;
+        LAB_ADD(rows, count, arena) = one;
+        one.advised = false;
+        lab_factor_compare(placements, &one, NULL, arena);
+        LAB_ADD(wide, wide_count, arena) = one;
+    }
+    for (int i = 0; i < count; i++)
+        LAB_ADD(family, family_count, arena) = &wide[i].claim;
+    lab_claim_adjust(family, family_count);
+    for (int i = 0; i < count; i++)
+        take_verdict(&rows[i].claim, &wide[i].claim);
+    for (int i = 1; i < count; i++)
+        for (int k = i; k > 0 && rows[k].claim.effect > rows[k - 1].claim.effect; k--) {
+            struct lab_factor_row lower = rows[k - 1];
+            rows[k - 1] = rows[k];
+            rows[k] = lower;
+        }
+    *ret_rows = rows;
+    return count;
+}
+
+/* "0 to +51.2% (vit32x4x256)": which model gains most; what isn't certain is 0. NULL = all gain
+ * alike. */
+static const char *range_words(const struct lab_factor_row *rows, int count,
+                               struct lab_arena *arena) {
+    double least = INFINITY, most = -INFINITY;
+    const char *gains = NULL;
+    for (int i = 0; i < count; i++) {
+        double effect = rows[i].claim.verdict == LAB_CLAIM_YES ? rows[i].claim.effect : 0;
+        gains = effect > most ? rows[i].of_model : gains;
+        least = fmin(least, effect);
+        most = fmax(most, effect);
     }
     if (!(most > least))
         return NULL;
@@ -170,24 +214,61 @@ static const char *range_of(const struct lab_choices *placements, const struct l
     return most > 0 ? lab_arena_printf(arena, "%s (%s)", range, gains) : range;
 }
 
-int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
-                        struct lab_analysis_advised **ret_advised) {
-    int count = 0;
-    *ret_advised = NULL;
+/* "vit32x4x256 +60.1% over batch 4, vit16x8x768 +4.0%, vit0x0x0: no difference larger than 2.6%";
+ * NULL = of one model, or of too many. */
+static const char *list_words(const struct lab_factor_row *rows, int count,
+                              struct lab_arena *arena) {
+    if (count < 2 || count > MODELS_LISTED)
+        return NULL;
+    LAB_AUTO(str, text);
+    for (int i = 0; i < count; i++) {
+        const struct lab_claim *claim = &rows[i].claim;
+        lab_str_printf(&text, "%s%s", i ? ", " : "", rows[i].of_model);
+        if (claim->verdict == LAB_CLAIM_NO)
+            lab_str_printf(&text, ": no difference%s",
+                           lab_claim_larger(lab_words_reach(0, claim), arena));
+        else if (claim->verdict == LAB_CLAIM_YES)
+            lab_str_printf(&text, " %+.1f%%", 100 * claim->effect);
+        else
+            lab_str_printf(&text, ": %s, inconclusive", lab_claim_effect(claim, arena));
+        if (i == 0)
+            lab_str_printf(&text, "%s%s", claim->verdict == LAB_CLAIM_YES ? " over " : ", over ",
+                           rows[i].reference);
+    }
+    return lab_arena_strdup(arena, text.text);
+}
+
+void lab_choices_claim_advised(struct lab_choices *placements, struct lab_arena *arena) {
     for (int i = 0; i < placements->row_count; i++) {
-        struct lab_factor_row row = placements->rows[i];
-        struct lab_claim over_all = row.claim;
+        struct lab_factor_row *own = &placements->rows[i], row = *own;
+        own->in_use = lab_claim_none;
         if (row.factor != LAB_FACTOR_BATCH || row.model >= 0)
             continue;
         row.advised = true;
         lab_factor_compare(placements, &row, NULL, arena);
         if (row.pairs == 0)
             continue;
-        row.claim.subject = over_all.subject;
-        if (over_all.verdict == LAB_CLAIM_INCONCLUSIVE) /* its family's verdict */
-            row.claim.verdict = over_all.verdict;
+        row.claim.subject = own->claim.subject;
+        if (own->claim.verdict == LAB_CLAIM_INCONCLUSIVE) /* its family's verdict */
+            row.claim.verdict = own->claim.verdict;
+        own->in_use = row.claim;
+    }
+}
+
+int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
+                        struct lab_analysis_advised **ret_advised) {
+    int count = 0;
+    *ret_advised = NULL;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        struct lab_factor_row *models;
+        if (row->in_use.verdict == LAB_CLAIM_NOT_TESTED)
+            continue;
+        int model_count = list_models(placements, row, arena, &models);
         LAB_ADD(*ret_advised, count, arena) =
-            (struct lab_analysis_advised){row.claim, range_of(placements, &row, arena)};
+            (struct lab_analysis_advised){.claim = row->in_use,
+                                          .range = range_words(models, model_count, arena),
+                                          .models = list_words(models, model_count, arena)};
     }
     return count;
 }

@@ -450,4 +450,5 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
     lab_choices_index_rows(placements, arena);
     compare_placements(placements, arena);
     lab_choices_mark_avoided(placements, arena);
+    lab_choices_claim_advised(placements, arena);
 }

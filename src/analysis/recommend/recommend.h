@@ -56,6 +56,8 @@ struct lab_factor_row { /* a level of a factor */
     bool advised;           /* only placements that aren't avoided count */
     int pairs;              /* that are alike in all else */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */
+    /* of batch sizes over all models: on the placements that aren't avoided; else not tested */
+    struct lab_claim in_use;
 };
 
 struct lab_choice_lists { /* of number n: items[first[n]] to items[first[n + 1] - 1], ascending */
@@ -117,14 +119,16 @@ void lab_choices_compare(struct lab_choices *placements, struct lab_arena *arena
 /* A level against another; NULL = against the reference, of devices against all others. */
 void lab_factor_compare(const struct lab_choices *placements, struct lab_factor_row *row,
                         const char *against, struct lab_arena *arena);
-/* Models for which another batch is better than the one advised over all, by 1% or more: one claim
+/* Models for which another batch is better than the one advised over all, for certain: one claim
  * each, against the advised one (exception.c). Returns how many. */
 int lab_choices_exceptions(const struct lab_choices *placements, struct lab_arena *arena,
                            struct lab_claim **ret_claims);
 
-/* Which placements are avoided, and `without`; lab_choices_compare calls it. */
+/* Which placements are avoided, and `without`; then `in_use` of the rows. lab_choices_compare calls
+ * both. */
 void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *arena);
-/* The batch sizes' claims over all models on the placements that aren't avoided, where some are. */
+void lab_choices_claim_advised(struct lab_choices *placements, struct lab_arena *arena);
+/* Those claims, each with what it comes to by model. */
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
                         struct lab_analysis_advised **ret_advised);
 

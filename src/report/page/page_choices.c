@@ -60,7 +60,6 @@ static const char *compile_words(const struct page_making *making, const char **
 }
 
 #define EXCEPTIONS_NAMED 4
-#define MODELS_NAMED     2 /* in a line of a terminal */
 
 /* Of `advised` on a model; NULL = it is none. */
 static const char *exception_model(const struct lab_claim *claim, const char *advised) {
@@ -68,64 +67,45 @@ static const char *exception_model(const struct lab_claim *claim, const char *ad
     return model && lab_str_equal(claim->reference, advised) ? model + 2 : NULL;
 }
 
-/* " except for vit32x6x512 (32)" with what is better there, " except for 3 models"; "" = it is best
- * for all. A line in a terminal ends before the gains. */
-static const char *except_words(const struct page_making *making, const char *advised) {
-    const char **models = NULL, **words = NULL;
-    int count = 0, named = 0;
-    for (int i = 0; i < making->page->analysis_count; i++) {
-        const struct lab_analysis_result *result = making->page->analyses[i].result;
-        for (int c = 0; result && c < result->exception_count; c++) {
-            const char *subject = result->exceptions[c].subject; /* "Batch 32, vit32x6x512" */
-            const char *model = exception_model(&result->exceptions[c], advised);
-            if (!model || lab_list_find_text(models, count, model) >= 0)
-                continue;
-            LAB_ADD(models, count, making->arena) = model;
-            const char *value = model - 2;
-            while (value > subject && value[-1] != ' ')
-                value--;
-            LAB_ADD(words, named, making->arena) = lab_arena_printf(
-                making->arena, "%s (%.*s)", model, (int)(model - 2 - value), value);
-        }
-    }
-    LAB_ADD(words, named, making->arena) = NULL;
-    LAB_AUTO(str, list);
-    lab_str_add_list(&list, words, "and");
-    return count == 0 ? ""
-           : count <= MODELS_NAMED
-               ? lab_arena_printf(making->arena, " except for %s", list.text)
-               : lab_arena_printf(making->arena, " except for %d models", count);
-}
-
-/* ". Exceptions (gain over batch 16): batch 32 for vit32x6x512 (+5.5%)": models for which another
- * batch beats the advised one. */
-static void add_exceptions(const struct page_making *making, const char *advised,
-                           struct lab_str *text) {
+/* "vit32x6x512: 32 (+5.5% [5.2, 5.7]); vit16x8x768: 64 (+1.1% [0.8, 1.4]; 5 runs each)": models for
+ * which another batch beats the advised one, each once; within parentheses "vit32x6x512: 32, +5.5%
+ * [5.2, 5.7]". "" = it is best for all. */
+static const char *except_words(const struct page_making *making, const char *advised,
+                                bool within) {
+    const char **models = NULL;
+    const struct lab_claim *last = NULL;
     struct lab_arena *arena = making->arena;
-    int named = 0;
+    int count = 0;
+    LAB_AUTO(str, text);
     for (int i = 0; i < making->page->analysis_count; i++) {
         const struct lab_analysis_result *result = making->page->analyses[i].result;
         for (int c = 0; result && c < result->exception_count; c++) {
             const struct lab_claim *claim = &result->exceptions[c];
+            const char *subject = claim->subject; /* "Batch 32, vit32x6x512" */
             const char *model = exception_model(claim, advised);
-            if (!model || named++ >= EXCEPTIONS_NAMED)
+            if (!model || lab_list_find_text(models, count, model) >= 0)
                 continue;
-            if (named == 1)
-                lab_str_printf(text, ". Exceptions (gain over %s): ", advised);
-            const char *level =
-                lab_arena_strndup(arena, claim->subject, (size_t)(model - 2 - claim->subject));
-            lab_str_printf(text, "%s%s for %s (%s%s%s)", named > 1 ? "; " : "",
-                           lab_claim_within(level, arena), model, gain(claim, arena),
-                           claim->mean_of ? ", mean of " : "",
-                           claim->mean_of ? claim->mean_of : "");
+            LAB_ADD(models, count, arena) = model;
+            if (count > EXCEPTIONS_NAMED)
+                continue;
+            const char *value = model - 2;
+            while (value > subject && value[-1] != ' ')
+                value--;
+            lab_str_printf(&text, "%s%s: %.*s%s%s", last ? within ? "; " : "); " : "", model,
+                           (int)(model - 2 - value), value, within ? ", " : " (",
+                           lab_claim_effect(claim, arena));
+            last = claim;
         }
     }
-    if (named > EXCEPTIONS_NAMED)
-        lab_str_printf(text, "; %d more", named - EXCEPTIONS_NAMED);
+    if (last && !within)
+        lab_str_printf(&text, "; %d runs each)", last->n);
+    if (count > EXCEPTIONS_NAMED)
+        lab_str_printf(&text, "; %d more", count - EXCEPTIONS_NAMED);
+    return text.length ? lab_arena_strdup(arena, text.text) : "";
 }
 
 const struct lab_claim *page_advised(const struct lab_page *page, const struct lab_claim *claim,
-                                     const char **ret_range) {
+                                     const struct lab_analysis_advised **ret_advised) {
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_analysis_result *result = page->analyses[i].result;
         for (int c = 0; result && c < result->advised_count; c++) {
@@ -133,7 +113,7 @@ const struct lab_claim *page_advised(const struct lab_page *page, const struct l
             if (lab_str_equal(own->claim.kind, claim->kind) &&
                 lab_str_equal(own->claim.subject, claim->subject) &&
                 lab_str_equal(own->claim.reference, claim->reference)) {
-                *ret_range = own->range;
+                *ret_advised = own;
                 return &own->claim;
             }
         }
@@ -154,34 +134,49 @@ static bool has_larger(const struct lab_advice *advice, const struct lab_claim *
     return false;
 }
 
-/* "Use batch 32: 0.6% higher throughput than batch 16, mean of 12 configurations (…)", "Check GPU
- * 7, …: 3.2% lower …" */
+/* "Use batch 16 (vit16x8x768: 32, +0.9% [0.6, 1.3]): vit32x4x256 +60.1% over batch 4, vit16x8x768
+ * +4.0% (6 configurations, 5 runs each)"; of many models "Use batch 16: 18.9% higher throughput than
+ * batch 4, mean of 6 configurations (…). By model: 0 to +60.1% (vit32x4x256)" */
+static const char *batch_sentence(const struct page_making *making, const struct lab_claim *claim) {
+    struct lab_arena *arena = making->arena;
+    const struct lab_analysis_advised *advised = NULL;
+    struct lab_claim chosen = *page_advised(making->page, claim, &advised);
+    const char *use = lab_claim_within(claim->subject, arena),
+               *except = except_words(making, use, true);
+    chosen.subject = *except ? lab_arena_printf(arena, "Use %s (%s)", use, except)
+                             : lab_arena_printf(arena, "Use %s", use);
+    if (chosen.mean_of)
+        chosen.reference =
+            lab_arena_printf(arena, "%s, mean of %s", claim->reference, chosen.mean_of);
+    LAB_AUTO(str, text);
+    if (advised && advised->models)
+        lab_str_printf(&text, "%s: %s (%s%s%d runs each)", chosen.subject, advised->models,
+                       chosen.mean_of ? chosen.mean_of : "", chosen.mean_of ? ", " : "", chosen.n);
+    chosen.mean_of = NULL;
+    if (!text.length)
+        lab_str_add(&text, lab_claim_sentence(&chosen, arena));
+    if (advised && advised->range && !advised->models)
+        lab_str_printf(&text, ". By model: %s", advised->range);
+    if (!*except && has_larger(making->page->advice, claim))
+        lab_str_add(&text, ". No larger batch is faster on average");
+    return lab_arena_strdup(arena, text.text);
+}
+
+/* "Check GPU 7, …: 3.2% lower …" */
 static const char *choice_sentence(const struct page_making *making,
                                    const struct lab_claim *claim) {
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
-    bool batch = lab_str_equal(claim->kind, "recommend.batch");
-    const char *range = NULL;
-    if (batch)
-        chosen = *page_advised(making->page, claim, &range);
-    const char *mean_of = chosen.mean_of;
+    if (lab_str_equal(claim->kind, "recommend.batch"))
+        return batch_sentence(making, claim);
     if (lab_str_starts(claim->kind, "recommend.")) {
-        const char *use = lab_claim_within(claim->subject, arena);
-        chosen.subject =
-            lab_arena_printf(arena, "Use %s%s", use, batch ? except_words(making, use) : "");
-        if (mean_of)
-            chosen.reference = lab_arena_printf(arena, "%s, mean of %s", claim->reference, mean_of);
+        chosen.subject = lab_arena_printf(arena, "Use %s", lab_claim_within(claim->subject, arena));
+        if (chosen.mean_of)
+            chosen.reference =
+                lab_arena_printf(arena, "%s, mean of %s", claim->reference, chosen.mean_of);
         chosen.mean_of = NULL;
     }
-    LAB_AUTO(str, text);
-    lab_str_add(&text, lab_claim_sentence(&chosen, arena));
-    if (range)
-        lab_str_printf(&text, ". By model: %s", range);
-    if (batch && has_larger(making->page->advice, claim))
-        lab_str_add(&text, ". No larger batch is faster on average");
-    if (batch)
-        add_exceptions(making, lab_claim_within(claim->subject, arena), &text);
-    return lab_arena_strdup(arena, text.text);
+    return lab_claim_sentence(&chosen, arena);
 }
 
 /* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
@@ -190,11 +185,11 @@ static void add_kept(struct page_making *making, const struct lab_advice *advice
     const struct lab_claim *kept = NULL;
     bool known = true;
     for (int i = 0; i < advice->tested_count; i++) {
-        const char *range = NULL;
+        const struct lab_analysis_advised *advised = NULL;
         const struct lab_claim *claim = &advice->tested[i];
         if (!lab_str_equal(claim->kind, "recommend.batch"))
             continue;
-        claim = page_advised(making->page, claim, &range);
+        claim = page_advised(making->page, claim, &advised);
         bool yes = claim->verdict == LAB_CLAIM_YES;
         known &= yes ? claim->effect < LAB_CLAIM_WORTH
                      : claim->verdict == LAB_CLAIM_NO && claim->bound < LAB_CLAIM_WORTH;
@@ -202,16 +197,16 @@ static void add_kept(struct page_making *making, const struct lab_advice *advice
     }
     if (!kept || !known)
         return;
-    LAB_AUTO(str, text);
-    lab_str_printf(&text, "Keep %s%s: no other batch size gains 1%% or more%s%s", kept->reference,
-                   except_words(making, kept->reference), kept->mean_of ? " on average, over " : "",
-                   kept->mean_of ? kept->mean_of : "");
-    add_exceptions(making, kept->reference, &text);
-    page_add_action(
-        making, (struct page_action){.kind = PAGE_CHOOSE,
-                                     .text = page_named(making->names,
-                                                        lab_arena_strdup(making->arena, text.text),
-                                                        making->arena)});
+    const char *except = except_words(making, kept->reference, false),
+               *text = lab_arena_printf(
+                   making->arena,
+                   "Keep %s%s%s%so other batch size gains 1%% or "
+                   "more%s%s",
+                   kept->reference, *except ? "; " : "", except, *except ? ". N" : ": n",
+                   kept->mean_of ? " on average, over " : "", kept->mean_of ? kept->mean_of : "");
+    page_add_action(making,
+                    (struct page_action){.kind = PAGE_CHOOSE,
+                                         .text = page_named(making->names, text, making->arena)});
 }
 
 void page_add_choices(struct page_making *making, const struct lab_advice *advice) {

@@ -97,10 +97,10 @@ void page_add_choices(struct page_making *making, const struct lab_advice *advic
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena);
-/* What a claim comes to on the placements that are advised, and its range by model; itself where
- * nothing else is known. */
+/* What a claim comes to on the placements that are advised, and by model; itself where nothing else
+ * is known. */
 const struct lab_claim *page_advised(const struct lab_page *page, const struct lab_claim *claim,
-                                     const char **ret_range);
+                                     const struct lab_analysis_advised **ret_advised);
 /* The one to do first: what goes on with the study, else the first of them; a device to check goes
  * before what has no line to paste. NULL = none. */
 const struct page_action *page_actions_next(const struct page_actions *actions);

@@ -168,8 +168,8 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
         if (build->actions.items[i].kind == PAGE_CHOOSE)
             add_action(doc, &build->actions.items[i]);
     for (int i = 0, rows = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
-        const char *range = NULL;
-        const struct lab_claim *claim = page_advised(build->page, &advice->choices[i], &range);
+        const struct lab_analysis_advised *advised = NULL;
+        const struct lab_claim *claim = page_advised(build->page, &advice->choices[i], &advised);
         if (fabs(advice->choices[i].effect) < LAB_CLAIM_WORTH)
             continue;
         if (rows++ == 0)

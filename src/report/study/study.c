@@ -45,15 +45,20 @@ static const char *cut_line(const char *text, int columns, bool unicode, struct 
 
 #define CLAUSES_LEAST 0.4 /* of the room: fewer don't say what it is about */
 
-/* Whole clauses, as many as fit; where these fill too little of the room, as much as does. */
+/* Whole clauses, as many as fit, none of them within parentheses unless there are no others; where
+ * these fill too little of the room, as much as does. */
 static const char *cut_clauses(const char *text, int columns, bool unicode,
                                struct lab_arena *arena) {
-    size_t kept = 0;
-    for (size_t i = 1; text[i] && lab_str_columns(text) > columns; i++)
-        if (((strchr(",;:", text[i]) && text[i + 1] == ' ') ||
-             (text[i] == ' ' && text[i + 1] == '(')) &&
-            i <= (size_t)columns && i > 20)
-            kept = i;
+    size_t kept = 0, within = 0;
+    int depth = 0;
+    for (size_t i = 0; i <= (size_t)columns && text[i] && lab_str_columns(text) > columns; i++) {
+        bool ends = (strchr(",;:", text[i]) && text[i + 1] == ' ') ||
+                    (text[i] == ' ' && text[i + 1] == '(');
+        if (ends && i > 20)
+            *(depth == 0 ? &kept : &within) = i;
+        depth += strchr("([", text[i]) ? 1 : strchr(")]", text[i]) ? -1 : 0;
+    }
+    kept = (double)kept > CLAUSES_LEAST * columns ? kept : within;
     return (double)kept > CLAUSES_LEAST * columns ? lab_arena_strndup(arena, text, kept)
                                                   : cut_line(text, columns, unicode, arena);
 }

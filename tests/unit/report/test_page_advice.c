@@ -807,6 +807,9 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     for (int i = 0; i < 3; i++) {
         others[i].subject = subjects[i];
         others[i].effect = 0.055;
+        others[i].low = 0.052;
+        others[i].high = 0.057;
+        others[i].n = 5;
     }
     batch.verdict = LAB_CLAIM_YES;
     batch.effect = 0.004;
@@ -818,12 +821,13 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     write_page(g, "markdown");
     assert_contains(
         g->text.text,
-        "Keep batch 16 except for vit32x6x512 (32) and vit16x8x768 (64): no other batch "
-        "size gains 1% or more on average, over 30 configurations without GPUs 0+1. "
-        "Exceptions (gain over");
+        "Keep batch 16; vit32x6x512: 32 (+5.5% \\[5.2, 5.7\\]); vit16x8x768: 64 (+5.5% \\[5.2, "
+        "5.7\\]; 5 runs each). No other batch size gains 1% or more on average, over 30 "
+        "configurations "
+        "without GPUs 0+1.\n");
     write_end(g);
-    assert_contains(g->text.text, "Also      Keep batch 16 except for vit32x6x512 (32) and "
-                                  "vit16x8x768 (64).\n");
+    assert_contains(g->text.text, "Also      Keep batch 16; vit32x6x512: 32 (+5.5% [5.2, 5.7]); "
+                                  "vit16x8x768: 64.\n");
 }
 
 /* Given a batch that is best on the mean, then models with a better one are named, with what they
@@ -836,8 +840,9 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
     static const char *const kept[] = {"Batch 16 | batch 4", "Setting or GPU"};
     others[0].subject = "Batch 32, vit16x8x768";
     others[0].reference = "batch 16";
-    others[0].effect = 0.046;
-    others[0].mean_of = "2 configurations"; /* the other is of another batch */
+    others[0].effect = 0.009; /* the other is of another batch */
+    others[0].low = 0.006;
+    others[0].high = 0.013;
     g->result.exceptions = others;
     g->result.exception_count = 2;
     for (int i = 0; i < 2; i++) {
@@ -847,16 +852,29 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
             .choices = &batch, .choice_count = 1, .tested = &batch, .tested_count = 1};
         lab_str_clear(&g->text);
         write_page(g, "markdown");
-        assert_contains(g->text.text, i ? "Keep batch 4: no other batch size gains 1% or more"
-                                        : "Use batch 16 except for vit16x8x768 (32): 15.7% ");
-        assert_int_equal(strstr(g->text.text,
-                                ". Exceptions (gain over batch 16): batch 32 for "
-                                "vit16x8x768 (+4.6%, mean of 2 configurations).") != NULL,
-                         !i);
+        assert_contains(g->text.text,
+                        i ? "Keep batch 4: no other batch size gains 1% or more"
+                          : "Use batch 16 (vit16x8x768: 32, +0.9% \\[0.6, 1.3\\]): 15.7% higher");
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
         assert_int_equal(strstr(g->text.text, kept[i]) != NULL, !i);
     }
+    struct lab_analysis_advised advised = {.claim = batch,
+                                           .range = "0 to +60.1%",
+                                           .models = "vit32x4x256 +60.1% over batch 4, b +4.0%"};
+    advised.claim.n = 5;
+    advised.claim.mean_of = "6 configurations on the local NUMA node";
+    g->result.advised = &advised;
+    g->result.advised_count = 1;
+    batch.effect = 0.157;
+    lab_str_clear(&g->text);
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "(vit16x8x768: 32, +0.9% \\[0.6, 1.3\\]): vit32x4x256 "
+                    "+60.1% over batch 4, b +4.0% (6 configurations on the local NUMA "
+                    "node, 5 runs each).\n");
+    write_end(g);
+    assert_contains(g->text.text, "[0.6, 1.3]): vit32x4x256 +60.1% over batch 4.\n");
 }
 
 /* Given a line for each of many GPUs, then the first screen has examples, and says where the rest is. */
