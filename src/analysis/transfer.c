@@ -6,6 +6,7 @@
 #include "analysis/transfer/transfer.h"
 #include "analysis/analysis_group.h"
 #include "analysis/claims/rows.h"
+#include "analysis/recommend/recommend.h"
 
 #include "base/list.h"
 #include "base/str.h"
@@ -14,14 +15,19 @@
 
 struct figures { /* of a part; NaN = it doesn't ask about that */
     int points;
-    struct lab_effect bandwidth, latency_s;
+    struct lab_effect bandwidth, latency_s; /* of the nearest NUMA node, fitted */
+    double nearest, farthest;               /* bandwidth, mean over the sizes, as the change is */
     struct lab_claim change;
 };
 
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, points, "points", "Points", LAB_UNIT_COUNT),
-    LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE,
-              "Bandwidth, fitted", true),
+    LAB_FIELD(struct figures, bandwidth, "bandwidth_gb_per_s", "Bandwidth", LAB_UNIT_RATE, NULL,
+              true),
+    LAB_FIELD(struct figures, nearest, "nearest_gb_per_s", NULL, LAB_UNIT_RATE,
+              "Bandwidth, nearest NUMA node"),
+    LAB_FIELD(struct figures, farthest, "farthest_gb_per_s", NULL, LAB_UNIT_RATE,
+              "Bandwidth, farthest NUMA node"),
     LAB_FIELD(struct figures, latency_s, "latency_ms", "Latency", LAB_UNIT_TIME, NULL, true),
     LAB_FIELD(struct figures, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
@@ -126,11 +132,29 @@ static const struct lab_claim *find_first(const struct lab_transfer_copies *copi
                : &copies->paths[0].bandwidth;
 }
 
+/* Geometric mean over the sizes of a path, as the claim about it is. */
+static double bandwidth_over(const struct lab_transfer_copies *copies, const char *path) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < copies->size_count; i++)
+        if (lab_str_equal(copies->sizes[i].path, path)) {
+            sum += log(copies->sizes[i].bandwidth.effect);
+            count++;
+        }
+    return count > 0 ? exp(sum / count) : (double)NAN;
+}
+
 static void add_copies(const struct adding *to, const struct lab_transfer_copies *copies,
                        const struct look *look) {
     const struct lab_transfer_path *first = &copies->paths[0], *remote = find_remote(copies);
-    struct figures figures = {first->points, effect_of(&first->bandwidth),
-                              effect_of(&first->latency), remote ? remote->change : lab_claim_none};
+    struct figures figures = {
+        first->points,
+        effect_of(&first->bandwidth),
+        effect_of(&first->latency),
+        bandwidth_over(copies, first->title),
+        remote ? bandwidth_over(copies, remote->title) : (double)NAN,
+        remote ? remote->change : lab_claim_none,
+    };
     struct look named = *look; /* with what the change is from and to */
     if (remote)
         named.name =
@@ -177,20 +201,34 @@ static struct lab_rows drawn_rows(const struct lab_transfer_answer *answer,
     return LAB_ROWS(row_fields, rows, answer->count);
 }
 
+/* The batch that is advised, where programs are advised to run; else the largest against the
+ * smallest. */
+static struct lab_claim batch_claim(const struct adding *to,
+                                    const struct lab_transfer_answer *answer) {
+    struct lab_choices placements = lab_choices_make(to->study, "", to->arena);
+    lab_choices_compare(&placements, to->arena);
+    for (int i = 0; i < placements.row_count; i++)
+        if (placements.rows[i].chosen && placements.rows[i].in_use.verdict == LAB_CLAIM_YES)
+            return placements.rows[i].in_use;
+    return answer->pooled;
+}
+
 static void add_question(const struct adding *to, const struct lab_transfer_answer *answer,
                          const struct look *look) {
     struct lab_effect none = effect_of(&lab_claim_none);
-    struct figures figures = {answer->count, none, none, answer->pooled};
+    bool batch = look == &looks[LAB_TRANSFER_BATCH];
+    struct lab_claim claim = batch ? batch_claim(to, answer) : answer->pooled;
+    struct figures figures = {answer->count, none, none, NAN, NAN, claim};
     struct look named = *look, drawn = *look; /* with what the change is from and to */
     bool pressure = lab_str_equal(answer->pooled.quantity, LAB_CLAIM_REMOTE);
-    named.name = lab_arena_printf(to->arena, "%s: %s%s vs %s", look->name,
-                                  pressure ? "remote NUMA nodes, " : "", answer->pooled.subject,
-                                  answer->pooled.reference);
+    named.name = lab_arena_printf(
+        to->arena, "%s: %s%s vs %s%s%s", look->name, pressure ? "remote NUMA nodes, " : "",
+        lab_claim_within(claim.subject, to->arena), claim.reference,
+        claim.mean_of ? ", mean of " : "", claim.mean_of ? claim.mean_of : "");
     struct lab_analysis_part *part = add_part(to, &named, &figures);
     struct lab_rows rows = LAB_ROWS(row_fields, answer->rows, answer->count);
     part->answer = lab_arena_printf(
-        to->arena, "%s.",
-        lab_words_capital(lab_claim_sentence(&answer->pooled, to->arena), to->arena));
+        to->arena, "%s.", lab_words_capital(lab_claim_sentence(&claim, to->arena), to->arena));
     struct lab_doc_table *table =
         lab_rows_add_table(part, look->table, look->name, &rows, to->arena);
     lab_analysis_own_columns(table, to->arena)[1].title = look->x;
@@ -239,18 +277,6 @@ static void judge(struct lab_transfer_copies *copies, struct lab_transfer_answer
 }
 
 /* --- the headline --- */
-
-/* Geometric mean over the sizes of a path, as the claim about it is. */
-static double bandwidth_over(const struct lab_transfer_copies *copies, const char *path) {
-    double sum = 0;
-    int count = 0;
-    for (int i = 0; i < copies->size_count; i++)
-        if (lab_str_equal(copies->sizes[i].path, path)) {
-            sum += log(copies->sizes[i].bandwidth.effect);
-            count++;
-        }
-    return count > 0 ? exp(sum / count) : (double)NAN;
-}
 
 /* "GPU 0, NUMA node 2, host to device: 12.2% lower copy bandwidth than NUMA node 0, 21.5 instead of
  * 24.5 GB/s (95% CI …)" */

@@ -148,7 +148,8 @@ LAB_TEST(a_batch_that_helps_is_pooled_then_by_model) {
                 0.01);
     assert_int_equal(claim_of(&result, "transfer.batch_model", "vit16x8x768")->verdict,
                      LAB_CLAIM_NO);
-    assert_says(result.parts[1].answer, "Batch 32: ");
+    assert_says(result.parts[1].answer, "Batch 16, mean of 2 models: "); /* the advised one */
+    assert_says(result.parts[1].name, ": batch 16 vs batch 4, mean of 2 models");
     assert_says(result.answer, " vit32x4x256 with batch 16: ");
     const struct lab_chart_series *line = &chart(&result, "transfer_batch")->panels[0].series[0];
     assert_true(line->count == 4 && line->x[0] == 4); /* the reference is a point of the line */
