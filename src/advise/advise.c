@@ -106,23 +106,39 @@ static const struct lab_study_rank *find_rank(const struct lab_numa_grid *grid,
     return NULL;
 }
 
-/* What a mean over all models hides: those without a difference gain nothing. */
+/* Adds the chosen node of that configuration against the others; returns how many pairs there are.
+ * `ret_certain`: that one of the others differs. */
+static int add_configuration(const struct lab_numa_device *device, int model, int chosen,
+                             struct lab_contrast *contrast, bool *ret_certain) {
+    int pairs = 0;
+    for (int n = 0; n < device->node_count; n++) {
+        const struct lab_study_point *base = lab_numa_cell_at(device, model, n)->point,
+                                     *other = lab_numa_cell_at(device, model, chosen)->point;
+        *ret_certain |= lab_numa_cell_at(device, model, n)->claim.verdict == LAB_CLAIM_YES;
+        if (n == chosen || !base || !other)
+            continue;
+        lab_contrast_add_pair(contrast, base, other, 1);
+        pairs++;
+    }
+    return pairs;
+}
+
+/* What a mean over all models hides: those without a difference gain nothing. Of a model with
+ * several settings it is their mean. */
 static void set_range(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
                       int chosen, struct lab_advice_line *line, struct lab_arena *arena) {
+    const struct lab_numa_model *models = grid->models;
     line->least = INFINITY;
     line->most = -INFINITY;
     for (int m = 0; m < grid->model_count; m++) {
         struct lab_contrast contrast = {.arena = arena};
         bool certain = false;
         int pairs = 0;
-        for (int n = 0; n < device->node_count; n++) {
-            const struct lab_study_point *base = lab_numa_cell_at(device, m, n)->point,
-                                         *other = lab_numa_cell_at(device, m, chosen)->point;
-            certain |= lab_numa_cell_at(device, m, n)->claim.verdict == LAB_CLAIM_YES;
-            pairs += n != chosen && base && other;
-            if (n != chosen && base && other)
-                lab_contrast_add_pair(&contrast, base, other, 1);
-        }
+        if (LAB_FIND(models, m, whole, models[m].whole) >= 0)
+            continue;
+        for (int k = m; k < grid->model_count; k++)
+            if (lab_str_equal(models[k].whole, models[m].whole))
+                pairs += add_configuration(device, k, chosen, &contrast, &certain);
         for (int t = 0; t < contrast.count; t++)
             contrast.terms[t].weight /= pairs;
         if (pairs == 0)
