@@ -162,6 +162,8 @@ static void add_lines(struct lab_advice *advice, const struct lab_study_table *s
         ranks[advice->line_count] = *find_rank(grid, bindings->devices[i], bindings->chosen[i]);
         struct lab_advice_line line = make_line(&ranks[advice->line_count], 1, study, arena);
         line.device = bindings->devices[i]->title;
+        line.provisional = !lab_numa_home_tested(bindings->devices[i]);
+        line.local_node = bindings->devices[i]->home;
         line.gain = *claim;
         set_range(grid, bindings->devices[i], bindings->chosen[i], &line, arena);
         advice->lines[advice->line_count++] = line;

@@ -13,6 +13,8 @@
 struct lab_advice_line { /* a device, bound; or all of them, a process each */
     const char *device;  /* "GPU 3" */
     int numa_node;
+    bool provisional; /* until its local node is tested, too: */
+    int local_node;
     const char *cpus; /* of that node: "16-19"; NULL = unknown */
     /* PROGRAM stands for the user's own; a form that there isn't is NULL */
     const char *plain, *torchrun, *mpirun, *srun;
@@ -33,8 +35,8 @@ struct lab_advice { /* from one study */
     struct lab_advice_line *lines; /* a device each */
     int line_count;
     struct lab_advice_line all; /* of all lines, where there are several; else zeroed */
-    const char *unbound; /* of devices without a line: "GPU 3: test local NUMA node 1 first."; "" or
-                            NULL = none */
+    const char
+        *unbound; /* of devices without a line: "GPU 3: inconclusive: …"; "" or NULL = none */
     struct lab_claim *choices; /* settings and phases that pay off, devices to avoid */
     int choice_count;
     const char *command;      /* runs programs as the best phase did; NULL = none gains */
@@ -52,6 +54,9 @@ struct lab_advice lab_advice_make(const struct lab_study_table *study,
 /* What else applies to the devices of the study (advise_untested.c); lab_advice_make calls it. */
 void lab_advice_add_untested(struct lab_advice *advice, const struct lab_study_table *study,
                              struct lab_arena *arena);
+
+/* "0", "0 (until 1 is tested)" */
+const char *lab_advice_node(const struct lab_advice_line *line, struct lab_arena *arena);
 
 /* As text, from the study on; as data. */
 void lab_advice_add(struct lab_doc *doc, const struct lab_advice *advice);

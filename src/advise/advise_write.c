@@ -7,9 +7,15 @@
 
 /* --- text --- */
 
+const char *lab_advice_node(const struct lab_advice_line *line, struct lab_arena *arena) {
+    return line->provisional ? lab_arena_printf(arena, "%d (until %d is tested)", line->numa_node,
+                                                line->local_node)
+                             : lab_arena_printf(arena, "%d", line->numa_node);
+}
+
 static void add_table(struct lab_doc *doc, const struct lab_advice *advice) {
     static const struct lab_doc_column columns[] = {{NULL, "Device", LAB_UNIT_TEXT},
-                                                    {NULL, "NUMA node", LAB_UNIT_COUNT},
+                                                    {NULL, "NUMA node", LAB_UNIT_FIGURE},
                                                     {NULL, "CPUs", LAB_UNIT_TEXT},
                                                     {NULL, "Throughput", LAB_UNIT_TEXT}};
     bool cpus = false;
@@ -24,7 +30,7 @@ static void add_table(struct lab_doc *doc, const struct lab_advice *advice) {
     lab_doc_rows(doc, NULL, NULL, own, sizeof columns / sizeof *columns);
     for (int i = 0; i < advice->line_count; i++) {
         lab_doc_add(doc, lab_cell_text(advice->lines[i].device));
-        lab_doc_figure(doc, advice->lines[i].numa_node);
+        lab_doc_add(doc, lab_cell_text(lab_advice_node(&advice->lines[i], lab_doc_arena(doc))));
         lab_doc_add(doc, lab_cell_text(advice->lines[i].cpus));
         lab_doc_add(doc,
                     lab_cell_text(lab_claim_short(&advice->lines[i].gain, lab_doc_arena(doc))));
@@ -105,6 +111,8 @@ static struct lab_value *line_value(const struct lab_advice_line *line, struct l
     if (line->device) {
         lab_value_set_string(arena, map, "device", line->device);
         lab_value_set_int(arena, map, "numa_node", line->numa_node);
+        if (line->provisional)
+            lab_value_set_int(arena, map, "untested_local_node", line->local_node);
         lab_value_set_string(arena, map, "cpus", line->cpus);
         lab_value_set_string(arena, map, "plain", line->plain);
     }

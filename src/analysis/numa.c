@@ -14,13 +14,14 @@
 
 struct figures {                   /* of a device */
     double best_node, device_node; /* NaN = none is advised; unknown */
+    const char *use;               /* "0 (until 1 is tested)"; NULL = none is advised */
     int farthest_node, reference_node;
     struct lab_claim gain, change;
 };
 
 static const struct lab_field figure_fields[] = {
-    LAB_FIELD(struct figures, best_node, "best_node", "NUMA node to use", LAB_UNIT_COUNT,
-              "NUMA node to use"),
+    LAB_FIELD(struct figures, best_node, "best_node", NULL, LAB_UNIT_COUNT),
+    LAB_FIELD(struct figures, use, NULL, "NUMA node to use", LAB_UNIT_FIGURE, "NUMA node to use"),
     LAB_FIELD(struct figures, gain, "gain", "Throughput on best NUMA node, mean", LAB_UNIT_CHANGE,
               "Throughput on best NUMA node, mean"),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
@@ -100,9 +101,14 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
     const struct lab_numa_node *far = &device->nodes[farthest_node(device)];
     part->answer = lab_arena_printf(arena, "%s.", lab_claim_sentence(&far->claim, arena));
     int best = device->nodes[lab_numa_best_node(device)].number;
-    bool open = lab_numa_verdict(device) == LAB_CLAIM_INCONCLUSIVE; /* then no node is advised */
-    struct figures figures = {.best_node =
-                                  lab_numa_home_tested(device) && !open ? best : (double)NAN,
+    enum lab_claim_verdict verdict = lab_numa_verdict(device);
+    bool open = verdict == LAB_CLAIM_INCONCLUSIVE || /* then no node is advised */
+                (verdict != LAB_CLAIM_YES && !lab_numa_home_tested(device));
+    const char *until = lab_numa_home_tested(device)
+                            ? ""
+                            : lab_arena_printf(arena, " (until %d is tested)", device->home);
+    struct figures figures = {.best_node = open ? (double)NAN : best,
+                              .use = open ? NULL : lab_arena_printf(arena, "%d%s", best, until),
                               .device_node = device->home >= 0 ? device->home : (double)NAN,
                               .farthest_node = far->number,
                               .reference_node = device->nodes[device->reference].number,

@@ -9,7 +9,7 @@
 
 enum lab_claim_verdict lab_numa_verdict(const struct lab_numa_device *device) {
     enum lab_claim_verdict verdict = LAB_CLAIM_NOT_TESTED;
-    bool certain = !lab_numa_home_tested(device) || device->binding.verdict == LAB_CLAIM_YES;
+    bool certain = device->binding.verdict == LAB_CLAIM_YES;
     for (int n = 0; n < device->node_count; n++) {
         enum lab_claim_verdict own = device->nodes[n].claim.verdict;
         if (n == device->reference || own == LAB_CLAIM_NOT_TESTED)
@@ -231,9 +231,8 @@ const char *lab_numa_unbound(const struct lab_numa_grid *grid, struct lab_arena 
     LAB_AUTO(str, text);
     for (int d = 0; d < grid->device_count; d++) {
         enum lab_claim_verdict verdict = lab_numa_verdict(&grid->devices[d]);
-        bool open = verdict == LAB_CLAIM_INCONCLUSIVE ||
-                    (verdict == LAB_CLAIM_YES && !lab_numa_home_tested(&grid->devices[d]));
-        const char *sentence = open ? binding_of(grid, d, verdict, arena) : NULL;
+        const char *sentence =
+            verdict == LAB_CLAIM_INCONCLUSIVE ? binding_of(grid, d, verdict, arena) : NULL;
         if (sentence)
             lab_str_printf(&text, "%s%s", text.length ? " " : "", sentence);
     }

@@ -289,9 +289,7 @@ struct lab_claim lab_numa_claim_binding(const struct lab_numa_grid *grid,
                                         const struct lab_numa_device *device, int chosen,
                                         struct lab_arena *arena) {
     struct lab_contrast contrast = {.arena = arena};
-    int pairs = lab_numa_home_tested(device)
-                    ? lab_numa_add_pairs(grid, device, chosen, 0, NULL)
-                    : 0; /* the local one may well be better than the best of the others */
+    int pairs = lab_numa_add_pairs(grid, device, chosen, 0, NULL);
     if (pairs > 0)
         lab_numa_add_pairs(grid, device, chosen, 1.0 / pairs, &contrast);
     return make_claim(

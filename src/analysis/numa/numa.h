@@ -36,7 +36,8 @@ struct lab_numa_device {
     int reference;               /* index into nodes */
     struct lab_numa_cell *cells; /* model by model, each with node_count of them */
     /* Whether to bind it to its best node: that against all others, over all models. Headline,
-     * tables and advice rest on this claim. Not tested where its local node wasn't. */
+     * tables and advice rest on this claim. Where its local node wasn't tested, which may well be
+     * better, it holds until that is. */
     struct lab_claim binding; /* "advise.bind" */
 };
 
@@ -88,11 +89,10 @@ int lab_numa_add_pairs(const struct lab_numa_grid *grid, const struct lab_numa_d
 struct lab_claim lab_numa_claim_binding(const struct lab_numa_grid *grid,
                                         const struct lab_numa_device *device, int chosen,
                                         struct lab_arena *arena);
-/* What holds for devices that aren't bound, of which some are slower on a remote node: "GPU 3: test
- * local NUMA node 1 first."; "" = none is left (answer.c). */
+/* What holds for devices that aren't bound, of which some are slower on a remote node: "GPU 3:
+ * inconclusive between …"; "" = none is left (answer.c). */
 const char *lab_numa_unbound(const struct lab_numa_grid *grid, struct lab_arena *arena);
-/* YES where a node differs and the binding to the best one is certain, NO where no node differs. Of
- * a local node that wasn't tested no binding is known: there a node is enough. */
+/* YES where a node differs and the binding to the best one is certain, NO where no node differs. */
 enum lab_claim_verdict lab_numa_verdict(const struct lab_numa_device *device);
 /* Of all studies; NULL = nothing was compared. */
 const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct lab_arena *arena);

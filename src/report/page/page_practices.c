@@ -114,7 +114,7 @@ void page_add_actions(const struct page_build *build) {
 static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
                           const char *answer) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "GPU", LAB_UNIT_TEXT},        {NULL, "NUMA node", LAB_UNIT_COUNT},
+        {NULL, "GPU", LAB_UNIT_TEXT},        {NULL, "NUMA node", LAB_UNIT_FIGURE},
         {NULL, "Cores", LAB_UNIT_TEXT},      {NULL, "Throughput, mean", LAB_UNIT_FIGURE},
         {NULL, "By model", LAB_UNIT_FIGURE}, {NULL, "Compared with", LAB_UNIT_TEXT},
     };
@@ -124,7 +124,7 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
     for (int i = 0; i < advice->line_count; i++) {
         const struct lab_advice_line *line = &advice->lines[i];
         lab_doc_add(doc, lab_cell_text(line->device));
-        lab_doc_figure(doc, line->numa_node);
+        lab_doc_add(doc, lab_cell_text(lab_advice_node(line, arena)));
         lab_doc_add(doc, lab_cell_text(line->cpus ? line->cpus
                                                   : lab_arena_printf(arena, "all of NUMA node %d",
                                                                      line->numa_node)));

@@ -182,7 +182,7 @@ LAB_TEST(test_a_binding_that_is_open_is_not_advised) {
         assert_has(result.answer,
                    "% lower throughput than NUMA node 0 on 3 of 4 models (5 runs each).");
         assert_true(isnan(result.parts[3].cells[0].value)); /* nor has the table one to use */
-        assert_true(result.parts[3].cells[1].low == binding->low);
+        assert_true(result.parts[3].cells[2].low == binding->low);
         assert_string_equal(result.tests, tests[s]);
         assert_has(result.further, "experiment.hardware.gpu_ids=[3] experiment.repeat=");
         assert_has(lab_numa_unbound(&grid, &given.arena), "GPU 3: inconclusive between ");
@@ -407,7 +407,9 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     assert_has(result.answer, "GPU 3: NUMA node 0 until local node 2 is tested.");
     assert_has(result.answer, "than the nearest node tested");
     assert_string_equal(result.parts[1].notes[0], "GPU 3: its local NUMA node (2) was not tested.");
-    assert_true(isnan(result.parts[1].cells[0].value));
+    assert_true(result.parts[1].cells[0].value == 0);
+    assert_string_equal(result.parts[1].cells[1].text, "0 (until 2 is tested)");
+    assert_string_equal(result.parts[0].cells[1].text, "0");
     assert_string_equal(result.tests, "Test the local NUMA node of GPU 3");
     assert_null(result.parts[0].notes);
     given_end(&given);
