@@ -265,6 +265,21 @@ static const struct lab_claim *farthest_cell(const struct lab_numa_grid *grid, i
     return farthest;
 }
 
+static const struct lab_numa_model *model_of(const struct lab_numa_grid *grid, int pooled) {
+    int found = LAB_FIND(grid->models, grid->model_count, name, grid->pooled[pooled].model);
+    return &grid->models[found];
+}
+
+/* The one model that these are, with all its settings; NULL = there are several, or more settings
+ * of it, or one. */
+static const char *common_model(const struct lab_numa_grid *grid, int from, int last) {
+    const char *whole = model_of(grid, from)->whole;
+    for (int i = 0; i < last; i++)
+        if (lab_str_equal(model_of(grid, i)->whole, whole) != (i >= from))
+            return NULL;
+    return last - from > 1 ? whole : NULL;
+}
+
 /* What is neither transfer-bound nor among the last, without a difference: "vit32x4x256: 8.2%
  * lower."; of several "6 other configurations: 6.1 to 8.3% lower; 2 more: no difference larger than
  * 1.8%." */
@@ -324,6 +339,7 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
     if (from >= last || claim->verdict == LAB_CLAIM_NO)
         return;
     int devices = grid->pooled[from].devices;
+    const char *whole = common_model(grid, from, last);
     bool gpus = lab_str_starts(grid->devices[0].title, "GPU ");
     const struct lab_claim *cell = farthest_cell(grid, from, last);
     const char *alone = lab_words_beyond(
@@ -331,12 +347,17 @@ static void add_pooled(const struct lab_numa_grid *grid, struct lab_arena *arena
         lab_arena_printf(arena, "single %s and model", gpus ? "GPU" : "device"), arena);
     if (*alone && cell->verdict == LAB_CLAIM_INCONCLUSIVE) /* a question mark in the map */
         alone = lab_arena_printf(arena, "%.*s, inconclusive)", (int)strlen(alone) - 1, alone);
-    lab_str_printf(text, " %so difference%s from %s up%s.",
-                   devices < 2 ? "N"
-                               : lab_arena_printf(arena, "Mean of %d %s: n", devices,
-                                                  gpus ? "GPUs" : "devices"),
-                   lab_claim_larger(bound, arena), grid->pooled[from].model,
-                   devices < 2 ? "" : alone);
+    const char *mean =
+        devices < 2 ? ""
+                    : lab_arena_printf(arena, "mean of %d %s", devices, gpus ? "GPUs" : "devices");
+    if (whole)
+        lab_str_printf(text, " %s, any setting%s%s: no", whole, *mean ? ", " : "", mean);
+    else
+        lab_str_printf(text, " %s%s", lab_words_capital(mean, arena), *mean ? ": no" : "No");
+    lab_str_printf(text, " difference%s", lab_claim_larger(bound, arena));
+    if (!whole)
+        lab_str_printf(text, " from %s up", grid->pooled[from].model);
+    lab_str_printf(text, "%s.", devices < 2 ? "" : alone);
 }
 
 const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct lab_arena *arena) {

@@ -415,6 +415,27 @@ LAB_TEST(test_a_local_node_that_wasnt_tested_is_named) {
     given_end(&given);
 }
 
+/* Two models in three batches each: model m0 is slower, m1 isn't, whatever its batch. */
+LAB_TEST(test_a_model_without_a_difference_is_one_with_all_its_settings) {
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    for (int i = 0; i < 2 * 3 * 2 * 5; i++) {
+        int node = i % 2, batch = i / 2 % 3, m = i / 6 % 2;
+        given_add(&given,
+                  (struct given_run){
+                      .model = m ? "m1" : "m0",
+                      .suffix = lab_arena_printf(&given.arena, "_batch_size%d", 2 + 2 * batch),
+                      .node = node,
+                      .repeat = i / 12,
+                      .rate = (node && !m ? 800 : 1000) * exp(0.001 * given_normal(&given)),
+                      .flops = m ? 10e9 : 1e9,
+                      .bytes = 6e6});
+    }
+    struct lab_analysis_result result = analyze(&given);
+    assert_has(result.answer, " m1, any setting: no difference larger than ");
+    given_end(&given);
+}
+
 /* Without distances there is no nearest node. Were the fastest taken, chance would choose it. */
 LAB_TEST(test_without_distances_the_first_node_is_the_reference) {
     struct given_study given;
