@@ -192,7 +192,7 @@ static const char *any_of(const struct lab_gangs *gangs, struct lab_arena *arena
     struct lab_peers peers = lab_peers_make(gangs->study, arena);
     const char **names = NULL, **odd = NULL;
     int count = 0, odd_count = 0;
-    double bound = 0;
+    double bound = 0, reach = 0;
     for (int d = 0; d < peers.device_count; d++) {
         const struct lab_peer *device = &peers.devices[d];
         if (device->odd)
@@ -202,14 +202,18 @@ static const char *any_of(const struct lab_gangs *gangs, struct lab_arena *arena
         if (device->claim.verdict != LAB_CLAIM_NO)
             return NULL;
         bound = fmax(bound, device->claim.bound);
+        for (int i = 0; i < device->row_count; i++)
+            reach = lab_words_reach(reach, &device->rows[i].claim);
         LAB_ADD(names, count, arena) = device->title;
     }
     return count < 2 ? NULL
                      : lab_arena_printf(arena,
                                         "For one %s, take any of %s: no difference%s from their "
-                                        "peers%s%s",
+                                        "peers%s%s%s",
                                         gangs->unit, lab_words_devices(names, count, arena),
-                                        lab_claim_larger(bound, arena), odd_count ? ". Not " : "",
+                                        lab_claim_larger(bound, arena),
+                                        lab_words_beyond(bound, reach, "model", arena),
+                                        odd_count ? ". Not " : "",
                                         odd_count ? lab_words_devices(odd, odd_count, arena) : "");
 }
 

@@ -434,7 +434,8 @@ bool lab_gangs_find_rivals(const struct lab_gangs *gangs) {
            rival->claim.effect < 0;
 }
 
-/* "0.7 to 5.6% lower by batch"; of one work "2.5% lower". */
+/* "1.3 to 5.6% lower by batch", "up to 5.6% lower by batch" where one interval includes 0; of one
+ * work "2.5% lower". */
 static const char *split_words(const struct lab_gang_model *model, struct lab_arena *arena) {
     bool lower = model->claim.effect < 0, alike = (model->least < 0) == (model->most < 0);
     const char *least = lab_arena_printf(arena, "%.1f",
@@ -447,8 +448,8 @@ static const char *split_words(const struct lab_gang_model *model, struct lab_ar
     if (!alike)
         return lab_arena_printf(arena, "%+.1f to %+.1f%% by %s", 100 * model->least,
                                 100 * model->most, model->by);
-    return lab_arena_printf(arena, "%s to %s%% %s by %s", least, most, lower ? "lower" : "higher",
-                            model->by);
+    return lab_arena_printf(arena, "%s to %s%% %s by %s", model->open ? "up" : least, most,
+                            lower ? "lower" : "higher", model->by);
 }
 
 /* What a mean of all models would hide: "GPUs 0+1 (…): 46.2% lower … on 3 transfer-bound models

@@ -464,6 +464,7 @@ static void set_range(const struct lab_gangs *gangs, struct lab_gang_model *mode
         struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
         model->least = fmin(model->least, claim.effect);
         model->most = fmax(model->most, claim.effect);
+        model->open |= !(claim.low > 0 || claim.high < 0);
         model->reach = lab_words_reach(model->reach, &claim);
         model->by = gang->batch > 0 && !isnan(batch) && gang->batch != batch ? "batch" : model->by;
         batch = gang->batch;

@@ -67,6 +67,7 @@ struct lab_gang_model { /* of the first rival */
     /* of its single works, which the claim is the mean of: their effects, and how far the intervals
      * reach; what differs: "batch" */
     double least, most, reach;
+    bool open; /* some of these may be none */
     const char *by;
 };
 

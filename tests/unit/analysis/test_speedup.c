@@ -443,6 +443,37 @@ LAB_TEST(test_pairs_that_share_a_bridge_are_named) {
     given_end(&given);
 }
 
+/* Model a only copies. b is 10% slower on the shared bridge in batch 64, and as fast in batch 16: the
+ * lower end of that range is none. */
+LAB_TEST(test_a_batch_without_a_difference_is_no_lower_end) {
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    given_bridges(&given, 3);
+    for (int i = 0; i < 2 * 2 * 3; i++) {
+        bool large = i % 2, copies = i / 2 % 2;
+        int second = i / 4; /* 0: GPU 0 alone */
+        double slow = second != 1 ? 1 : copies ? 0.6 : large ? 0.9 : 1;
+        given_repeats(&given,
+                      (struct gang){.model = copies ? "a" : "b",
+                                    .second = second,
+                                    .size = second ? 2 : 1,
+                                    .batch = large ? 64 : 16,
+                                    .rate = (second ? 200 : 100) * slow},
+                      5, 0.003);
+        for (int r = given.table.run_count - 5; r < given.table.run_count; r++)
+            given.table.runs[r].point = lab_arena_printf(
+                &given.arena, "%s_batch%d", given.table.runs[r].point, large ? 64 : 16);
+    }
+    for (int i = 0; i < given.table.run_count; i++) {
+        bool copies = lab_str_equal(given.table.runs[i].model, "a");
+        given.table.runs[i].work.h2d_bytes = copies ? 1e6 : 0;
+    }
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_contains(result.answer, " b: up to 10.");
+    assert_contains(result.answer, "% lower by batch");
+    given_end(&given);
+}
+
 /* Of five GPUs, two pairs were run: the best one's first with the others comes next, and which GPU
  * serves a program that needs one. */
 LAB_TEST(test_pairs_that_were_not_run_are_tested_next) {
