@@ -78,7 +78,8 @@ static const char *bound_words(int count, const char *bound, struct lab_arena *a
 
 /* The models on both sides of a value; false = there is no pair of them. */
 static bool find_sides(const struct lab_claim *claim, const struct crossover_series *series,
-                       const char **ret_below, const char **ret_above) {
+                       const struct crossover_model **ret_below,
+                       const struct crossover_model **ret_above) {
     const struct crossover_model *below = NULL, *above = NULL;
     for (int m = 0; m < series->count && !above; m++)
         if (1e9 * series->models[m]->gflop > claim->effect)
@@ -87,28 +88,29 @@ static bool find_sides(const struct lab_claim *claim, const struct crossover_ser
             below = series->models[m];
     if (!below || !above || claim->reason || (claim->verdict != LAB_CLAIM_YES && claim->n != 1))
         return false;
-    *ret_below = name_of(below);
-    *ret_above = name_of(above);
+    *ret_below = below;
+    *ret_above = above;
     return true;
 }
 
-/* Time is no function of work alone, so that the value holds for a line between two models:
- * "interpolated at 0.518 GFLOP/sample [0.515, 0.520] (95% CI over runs, 5 runs)" */
+/* Time is no function of work alone, so that the value holds for a line between two models, and its
+ * interval for the runs alone: "interpolated at 0.518 GFLOP/sample [0.515, 0.520] (95% CI over runs
+ * alone, 5 runs)" */
 static const char *value_words(const struct lab_claim *claim, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "interpolated at %s (95%% CI over runs, %d runs)",
+    return lab_arena_printf(arena, "interpolated at %s (95%% CI over runs alone, %d runs)",
                             lab_claim_short(claim, arena), claim->n);
 }
 
 /* "GPU 0: crossover between vit32x2x128 and vit32x4x256, interpolated at 0.518 GFLOP/sample [0.515,
- * 0.520] (95% CI over runs, 5 runs)". Of one run, the two alone; of a bound, the claim's own
+ * 0.520] (95% CI over runs alone, 5 runs)". Of one run, the two alone; of a bound, the claim's own
  * sentence. */
 static const char *claim_words(const struct lab_claim *claim, const struct crossover_series *series,
                                struct lab_arena *arena) {
-    const char *below, *above;
+    const struct crossover_model *below, *above;
     if (!find_sides(claim, series, &below, &above))
         return lab_claim_sentence(claim, arena);
-    const char *between =
-        lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject, below, above);
+    const char *between = lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject,
+                                           name_of(below), name_of(above));
     return claim->verdict == LAB_CLAIM_YES
                ? lab_arena_printf(arena, "%s, %s", between, value_words(claim, arena))
                : lab_arena_printf(arena, "%s (1 run each: no verdict)", between);
@@ -117,7 +119,7 @@ static const char *claim_words(const struct lab_claim *claim, const struct cross
 /* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
 static const char *sentence_of(const struct lab_claim *claim, const struct crossover_series *series,
                                const char *of, struct lab_arena *arena) {
-    const char *below, *above;
+    const struct crossover_model *below, *above;
     if (claim->verdict != LAB_CLAIM_YES)
         return lab_arena_printf(arena, "%s.", claim_words(claim, series, arena));
     if (!find_sides(claim, series, &below, &above))
@@ -126,8 +128,10 @@ static const char *sentence_of(const struct lab_claim *claim, const struct cross
                                 "models run.",
                                 lab_claim_sentence(claim, arena), of);
     return lab_arena_printf(arena,
-                            "%s: %stransfer-bound up to %s, compute-bound from %s. Crossover %s.",
-                            claim->subject, of, below, above, value_words(claim, arena));
+                            "%s: %stransfer-bound up to %s, compute-bound from %s. Crossover "
+                            "between %.3g and %.3g, %s.",
+                            claim->subject, of, name_of(below), name_of(above), below->gflop,
+                            above->gflop, value_words(claim, arena));
 }
 
 /* "models of width 512 are ": what a series by depth holds for; "" = all models. */

@@ -41,6 +41,13 @@ static bool has_series(const struct crossover_group *group, const struct crossov
     return false;
 }
 
+static bool has_model(const struct crossover_series *series, const struct crossover_model *model) {
+    for (int i = 0; i < series->count; i++)
+        if (series->models[i] == model)
+            return true;
+    return false;
+}
+
 /* Models that only copy, on the device of that series, at no work. */
 static struct lab_rows copies_of(const struct crossover_group *groups, int count,
                                  const struct crossover_series *series, struct lab_arena *arena) {
@@ -159,8 +166,7 @@ static const char *left_out(const struct crossover_group *groups, int count,
             const char *name = model->point->runs[0]->model;
             bool drawn = !(model->gflop > 0) || isnan(model->excess.effect);
             for (int s = 0; s < groups[g].series_count; s++)
-                for (int i = 0; i < groups[g].series[s].count; i++)
-                    drawn |= groups[g].series[s].models[i] == model;
+                drawn |= has_model(&groups[g].series[s], model);
             if (!drawn && lab_list_find_text(names, name_count, name) < 0)
                 LAB_ADD(names, name_count, arena) = name;
         }
@@ -176,14 +182,20 @@ static const char *left_out(const struct crossover_group *groups, int count,
 
 /* How far the throughput of a model stays below what its longer stage alone allows: a run fills and
  * drains the pipeline, and an iteration waits for one of two buffers. */
-static double shortfall_most(const struct crossover_series *const *series, int count) {
+static double shortfall_most(const struct crossover_group *groups, int count,
+                             const struct crossover_series *const *series, int series_count) {
     double most = 0;
-    for (int s = 0; s < count; s++)
-        for (int m = 0; m < series[s]->count; m++) {
-            const struct crossover_model *model = series[s]->models[m];
+    for (int g = 0; g < count; g++)
+        for (int m = 0; m < groups[g].count; m++) {
+            const struct crossover_model *model = &groups[g].models[m];
             const struct lab_study_point *point = model->point;
+            bool drawn = false;
+            for (int s = 0; s < series_count; s++)
+                drawn |= model->gflop == 0 ? has_series(&groups[g], series[s])
+                                           : has_model(series[s], model);
             double rate = lab_study_estimate(point->rates, point->count).value;
-            most = fmax(most, 1 - rate * fmax(model->compute_s, model->transfer_s));
+            if (drawn)
+                most = fmax(most, 1 - rate * fmax(model->compute_s, model->transfer_s));
         }
     return most;
 }
@@ -211,11 +223,11 @@ void crossover_add_chart(struct lab_analysis_result *result, const struct crosso
                                          "pipeline.");
     else if (copied)
         chart.caption = lab_arena_printf(arena, "%s 0: copies only.", chart.caption);
-    double shortfall = shortfall_most(chosen, shown);
+    double shortfall = shortfall_most(groups, count, chosen, shown);
     if (shortfall >= SHORTFALL_LEAST)
         chart.caption = lab_arena_printf(
             arena,
-            "%s Throughput is up to %.0f%% below 1 / time: filling and draining the pipeline, "
+            "%s Throughput is up to %.1f%% below 1 / time: filling and draining the pipeline, "
             "waits for its two buffers.",
             chart.caption, 100 * shortfall);
     const char *rest = left_out(groups, count, arena);

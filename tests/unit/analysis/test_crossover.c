@@ -56,8 +56,8 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_true(claim->low <= 2e9 && 2e9 <= claim->high);
     assert_true(claim->low > 1.8e9 && claim->high < 2.2e9);
     assert_says(result.answer, "GPU 0, NUMA node 0: transfer-bound up to vit_c, compute-bound "
-                               "from vit_d. Crossover interpolated at ");
-    assert_says(result.answer, "] (95% CI over runs, 5 runs).");
+                               "from vit_d. Crossover between 1 and 4, interpolated at ");
+    assert_says(result.answer, "] (95% CI over runs alone, 5 runs).");
     const struct lab_chart_panel *panel = result.charts[0].panels; /* no line looks measured */
     assert_int_equal(panel->series[0].mark, LAB_CHART_POINTS);
     assert_int_equal(panel->series[2].mark, LAB_CHART_DASHES);
@@ -392,9 +392,15 @@ LAB_TEST(test_times_are_drawn_over_work) {
         given.table.runs[i].rate *= 0.94;
     struct lab_analysis_result slower = when_asked(&given, "crossover", NULL);
     assert_says(chart(&slower, "crossover")->caption,
-                " Throughput is up to 6% below 1 / time: filling and draining the pipeline, ");
+                " Throughput is up to 6.0% below 1 / time: filling and draining the pipeline, ");
     assert_int_equal(panel->series_count, 4);
     assert_string_equal(panel->series[1].title, "transfer");
     assert_int_equal(panel->shade_count, 1);
+    for (int r = 0; r < 3; r++) /* a mark like the others */
+        add_run(&given, (struct model){"vit0x0x0", 0, 0, NULL}, r, 0);
+    for (int i = 0; i < 3; i++)
+        given.table.runs[given.table.run_count - 1 - i].rate *= 0.9;
+    struct lab_analysis_result copies = when_asked(&given, "crossover", NULL);
+    assert_says(chart(&copies, "crossover")->caption, " Throughput is up to 10.0% below 1 / time");
     given_end(&given);
 }
