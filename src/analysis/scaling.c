@@ -358,10 +358,11 @@ static void add_action(const struct lab_study_table *study, const struct scaling
     result->action = lab_arena_printf(
         arena,
         "Predict the throughput of your own model (its DEPTH and WIDTH). Example: %s, %s samples/s "
-        "[%s, %s] (95%% CI) on %s%s",
+        "[%s, %s] (95%% CI with the leave-one-out error of %.1f%%) on %s%s",
         prediction->model, lab_words_number(prediction->rate, arena),
         lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
-        group->title, prediction->outside ? ", outside the tested range" : "");
+        100 * group->leave_one_out, group->title,
+        prediction->outside ? ", outside the tested range" : "");
     if (!study->folder || !*study->folder)
         return;
     LAB_AUTO(str, line);

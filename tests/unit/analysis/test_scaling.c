@@ -219,7 +219,7 @@ LAB_TEST(intervals_hold_as_often_as_they_say) {
         for (int c = 0; c < CLAIMS; c++)
             held[c] += holds(claim_of(&result, kinds[c], ""), truths[c]);
         assert_says(result.action, "Example: vit32x10x640, ");
-        assert_says(result.action, "] (95% CI) on GPU 0, NUMA node 0");
+        assert_says(result.action, "] (95% CI with the leave-one-out error of 0.");
         given_end(&given);
     }
     for (int c = 0; c < CLAIMS - 1; c++)
