@@ -314,7 +314,7 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
             "of "
             "these, largest of all runs. Max/median: longest iteration over its run's median, "
             "largest "
-            "of all runs; warnings count waits between iterations, too. %s",
+            "of all runs. %s",
             made.row_count > 0 && made.rows[0].drifts ? "Points that drift come first, then by max."
                                                       : "The longest iterations come first.");
         result->action = result->further ? NULL : stability_action(&made);

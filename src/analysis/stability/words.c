@@ -206,6 +206,8 @@ static void add_worst(const struct stability *made, struct lab_str *text) {
                        lab_claim_effect(&widest->drift, made->arena), widest->name);
 }
 
+#define SPIKE 1.5 /* times the median; from here on a run's outliers are warned of, if many */
+
 /* "Longest iteration of all runs: 1.54× its run's median (GPU 2, …); p99 at most 1.05×." */
 static void add_spikes(const struct stability *made, struct lab_str *text) {
     const struct stability_row *most = NULL;
@@ -224,6 +226,10 @@ static void add_spikes(const struct stability *made, struct lab_str *text) {
     if (!isnan(p99))
         lab_str_printf(text, "; p99 at most %s", lab_words_ratio(p99, made->arena));
     lab_str_add(text, ".");
+    if (most->longest >= SPIKE)
+        lab_str_add(
+            text,
+            " Warnings name runs with 1% or more such times, waits between iterations among them.");
 }
 
 static bool is_throttled_device(const struct stability *made, const char *device) {
