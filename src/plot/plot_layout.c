@@ -326,6 +326,17 @@ static void make_x_axes(struct plot_layout *layout, int column, double pixels) {
     }
 }
 
+/* Next to a panel with texts, one of another range has its own: it would be read by the other's. */
+static void label_other_ranges(struct plot_layout *layout) {
+    int count = layout->chart->panel_count, columns = layout->columns;
+    for (int p = 0; p < count; p++)
+        for (int k = p - p % columns; k < count && k < p - p % columns + columns; k++) {
+            const struct plot_axis *own = &layout->panels[p].x, *other = &layout->panels[k].x;
+            if (layout->panels[k].x_texts && (own->low != other->low || own->high != other->high))
+                layout->panels[p].x_texts = layout->panels[p].x_title = true;
+        }
+}
+
 /* How far to the left of the area the first slanted name reaches. */
 static double slanted_width(const struct plot_layout *layout, int column, double pixels) {
     double most = 0;
@@ -419,6 +430,7 @@ static void place_columns(struct plot_layout *layout) {
         make_x_axes(layout, c, own);
         x += (heat ? fmin(area, fmax(own, map_title_width(layout))) : own) + gap;
     }
+    label_other_ranges(layout);
 }
 
 /* --- rows --- */

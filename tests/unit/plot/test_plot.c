@@ -652,6 +652,32 @@ LAB_TEST(grids_have_the_columns_they_ask_for) {
 }
 
 /* Given one reading that stands out among many, then it is kept. */
+/* Two panels of a row whose times differ 100-fold, the right one above another: each has its numbers.
+ */
+LAB_TEST(panels_of_other_ranges_are_labelled) {
+    struct given *g = *state;
+    double *y = given_count(&g->arena, 9, 0.1);
+    struct lab_chart_series series[4];
+    struct lab_chart_panel panels[4];
+    for (int p = 0; p < 4; p++) {
+        series[p] = (struct lab_chart_series){
+            .x = given_count(&g->arena, 9, p == 0 ? 1 : 0.01), .y = y, .count = 9};
+        panels[p] = (struct lab_chart_panel){.title = lab_arena_printf(&g->arena, "run %d", p),
+                                             .x = given_axis("Time [s]"),
+                                             .y = given_axis("Time [ms]"),
+                                             .series = &series[p],
+                                             .series_count = 1};
+    }
+    struct lab_chart chart = {
+        .name = "c", .title = "c", .panels = panels, .panel_count = 4, .columns = 2};
+    struct plot_scene scene = scene_of(g, &chart, 0);
+    int titles = 0;
+    for (int i = 0; i < scene.count; i++)
+        titles += scene.marks[i].kind == PLOT_TEXT && strcmp(scene.marks[i].text, "Time [s]") == 0;
+    assert_int_equal(titles, 4);
+    assert_texts_apart(&scene, "ranges");
+}
+
 LAB_TEST(long_series_keep_their_extremes) {
     struct given *g = *state;
     double *x = given_count(&g->arena, 50000, 1), *y = given_count(&g->arena, 50000, 0);
