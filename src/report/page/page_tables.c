@@ -200,7 +200,9 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
     table->cells = cells;
     table->row_count = kept;
     *ret_quoted = quoted;
-    const char *of = shown < total ? " with a comparison" : "";
+    const char *of = shown == total ? ""
+                     : kept < shown ? " with a comparison"
+                                    : ": those with a comparison";
     if (quoted)
         return lab_arena_printf(arena,
                                 "%d of %d rows%s: the first %d, then those that the answer quotes.",
