@@ -17,7 +17,7 @@ first_study experiment.test.num_samples=10 experiment.test.warmup_samples=5 \
 expect_status 0
 expect_out '^quick_test: 3 of 3 runs succeeded'
 report=$(sed -n 's/^ *Report *//p' "$work/out")
-grep -q '3 of 3 runs succeeded' "$work/$report" || fail "$what: no report in '$report'"
+grep -q 'All 3 runs succeeded' "$work/$report" || fail "$what: no report in '$report'"
 expect_out '^Try next:$'
 
 # what it says to try works

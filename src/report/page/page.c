@@ -90,9 +90,14 @@ static const char *question(const struct page_build *build) {
     LAB_AUTO(str, text); /* that everything ran is an answer, too */
     lab_str_add(&text, name);
     if (build->digest) {
-        lab_str_add(&text, " · ");
-        study_add_counts(build->digest->study, build->digest->state_counts, build->digest->invalid,
-                         &text);
+        const struct study_digest *digest = build->digest;
+        int done = digest->state_counts[LAB_RUN_DONE];
+        bool all = done > 1 && done == digest->study->run_count && !digest->invalid;
+        lab_str_printf(&text, " · %s", all ? "All " : "");
+        if (all)
+            lab_str_printf(&text, "%d runs succeeded", done);
+        else
+            study_add_counts(digest->study, digest->state_counts, digest->invalid, &text);
     }
     if (asked)
         lab_str_printf(&text, " · %s", asked);
@@ -353,6 +358,9 @@ const char *page_verdict(const struct lab_page *page, const struct study_digest 
     }
     if (!answer)
         return NULL;
+    const char *batch = page_named(names, page_batch(page, arena), arena);
+    if (batch)
+        answer = lab_arena_printf(arena, "%.*s %s%s", (int)first, answer, batch, answer + first);
     struct page_state state = page_state(page, digest, answer, arena);
     size_t length = strlen(state.words);
     *ret_headline = state.sentence ? length - 1 : first - state.replaced + length;

@@ -67,18 +67,21 @@ static const char *exception_model(const struct lab_claim *claim, const char *ad
     return model && lab_str_equal(claim->reference, advised) ? model + 2 : NULL;
 }
 
-/* "vit32x6x512: 32 (+5.5% [5.2, 5.7]); vit16x8x768: 64 (+1.1% [0.8, 1.4]; 5 runs each)": models for
- * which another batch beats the advised one, each once; within parentheses "vit32x6x512: 32, +5.5%
- * [5.2, 5.7]". "" = it is best for all. */
-static const char *except_words(const struct page_making *making, const char *advised,
-                                bool within) {
+enum except_form {
+    EXCEPT_BRIEF,  /* "vit32x6x512: 32; vit16x8x768: 64" */
+    EXCEPT_WITHIN, /* "vit32x6x512: 32, +5.5% [5.2, 5.7]", for parentheses */
+    EXCEPT_APART,  /* "vit32x6x512: 32 (+5.5% [5.2, 5.7]); vit16x8x768: 64 (…; 5 runs each)" */
+};
+
+/* Models for which another batch beats the advised one, each once; "" = it is best for all. */
+static const char *except_words(const struct lab_page *page, const char *advised,
+                                enum except_form form, struct lab_arena *arena) {
     const char **models = NULL;
     const struct lab_claim *last = NULL;
-    struct lab_arena *arena = making->arena;
     int count = 0;
     LAB_AUTO(str, text);
-    for (int i = 0; i < making->page->analysis_count; i++) {
-        const struct lab_analysis_result *result = making->page->analyses[i].result;
+    for (int i = 0; i < page->analysis_count; i++) {
+        const struct lab_analysis_result *result = page->analyses[i].result;
         for (int c = 0; result && c < result->exception_count; c++) {
             const struct lab_claim *claim = &result->exceptions[c];
             const char *subject = claim->subject; /* "Batch 32, vit32x6x512" */
@@ -91,14 +94,20 @@ static const char *except_words(const struct page_making *making, const char *ad
             const char *value = model - 2;
             while (value > subject && value[-1] != ' ')
                 value--;
-            lab_str_printf(&text, "%s%s: %.*s%s%s", last ? within ? "; " : "); " : "", model,
-                           (int)(model - 2 - value), value, within ? ", " : " (",
-                           lab_claim_effect(claim, arena));
+            lab_str_printf(&text, "%s%s: %.*s", last ? "; " : "", model, (int)(model - 2 - value),
+                           value);
             last = claim;
+            const char *effect = lab_claim_effect(claim, arena);
+            if (form == EXCEPT_WITHIN)
+                lab_str_printf(&text, ", %s", effect);
+            else if (form == EXCEPT_APART)
+                lab_str_printf(&text, " (%s)", effect);
         }
     }
-    if (last && !within)
+    if (last && form == EXCEPT_APART) { /* within the last parentheses */
+        text.text[--text.length] = '\0';
         lab_str_printf(&text, "; %d runs each)", last->n);
+    }
     if (count > EXCEPTIONS_NAMED)
         lab_str_printf(&text, "; %d more", count - EXCEPTIONS_NAMED);
     return text.length ? lab_arena_strdup(arena, text.text) : "";
@@ -135,14 +144,14 @@ static bool has_larger(const struct lab_advice *advice, const struct lab_claim *
 }
 
 /* "Use batch 16 (vit16x8x768: 32, +0.9% [0.6, 1.3]): vit32x4x256 +60.1% over batch 4, vit16x8x768
- * +4.0% (6 configurations, 5 runs each)"; of many models "Use batch 16: 18.9% higher throughput than
- * batch 4, mean of 6 configurations (…). By model: 0 to +60.1% (vit32x4x256)" */
+ * +4.0% (6 configurations, 5 runs each)"; of many models "Use batch 16: 18.9% higher throughput
+ * than batch 4, mean of 6 configurations (…). By model: 0 to +60.1% (vit32x4x256)" */
 static const char *batch_sentence(const struct page_making *making, const struct lab_claim *claim) {
     struct lab_arena *arena = making->arena;
     const struct lab_analysis_advised *advised = NULL;
     struct lab_claim chosen = *page_advised(making->page, claim, &advised);
     const char *use = lab_claim_within(claim->subject, arena),
-               *except = except_words(making, use, true);
+               *except = except_words(making->page, use, EXCEPT_WITHIN, arena);
     chosen.subject = *except ? lab_arena_printf(arena, "Use %s (%s)", use, except)
                              : lab_arena_printf(arena, "Use %s", use);
     if (chosen.mean_of)
@@ -179,9 +188,9 @@ static const char *choice_sentence(const struct page_making *making,
     return lab_claim_sentence(&chosen, arena);
 }
 
-/* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
- * for belongs to it. */
-static void add_kept(struct page_making *making, const struct lab_advice *advice) {
+/* The claim whose reference no other batch beats on the mean; NULL = one does, or that is open. */
+static const struct lab_claim *find_kept(const struct lab_page *page,
+                                         const struct lab_advice *advice) {
     const struct lab_claim *kept = NULL;
     bool known = true;
     for (int i = 0; i < advice->tested_count; i++) {
@@ -189,15 +198,41 @@ static void add_kept(struct page_making *making, const struct lab_advice *advice
         const struct lab_claim *claim = &advice->tested[i];
         if (!lab_str_equal(claim->kind, "recommend.batch"))
             continue;
-        claim = page_advised(making->page, claim, &advised);
+        claim = page_advised(page, claim, &advised);
         bool yes = claim->verdict == LAB_CLAIM_YES;
         known &= yes ? claim->effect < LAB_CLAIM_WORTH
                      : claim->verdict == LAB_CLAIM_NO && claim->bound < LAB_CLAIM_WORTH;
         kept = claim;
     }
-    if (!kept || !known)
+    return known ? kept : NULL;
+}
+
+const char *page_batch(const struct lab_page *page, struct lab_arena *arena) {
+    bool asked = false;
+    for (int i = 0; i < page->analysis_count; i++)
+        asked |= lab_str_equal(page->analyses[i].name, "recommend") && page->analyses[i].named &&
+                 page->analyses[i].result != page_leading(page);
+    const struct lab_advice *advice = page->advice;
+    const struct lab_claim *kept = asked && advice ? find_kept(page, advice) : NULL;
+    const char *batch = kept ? kept->reference : NULL;
+    for (int i = 0; asked && advice && i < advice->choice_count; i++)
+        if (lab_str_equal(advice->choices[i].kind, "recommend.batch") &&
+            advice->choices[i].effect >= LAB_CLAIM_WORTH)
+            batch = lab_claim_within(advice->choices[i].subject, arena);
+    if (!batch)
+        return NULL;
+    const char *except = except_words(page, batch, EXCEPT_BRIEF, arena);
+    return lab_arena_printf(arena, "%s%s%s.", lab_words_capital(batch, arena), *except ? "; " : "",
+                            except);
+}
+
+/* A batch size that no other one beats on the mean is an answer, too; which models it isn't best
+ * for belongs to it. */
+static void add_kept(struct page_making *making, const struct lab_advice *advice) {
+    const struct lab_claim *kept = find_kept(making->page, advice);
+    if (!kept)
         return;
-    const char *except = except_words(making, kept->reference, false),
+    const char *except = except_words(making->page, kept->reference, EXCEPT_APART, making->arena),
                *text = lab_arena_printf(
                    making->arena,
                    "Keep %s%s%s%so other batch size gains 1%% or "
