@@ -53,7 +53,9 @@ static bool ran_alone(const struct study_digest *digest) {
 static void add_bindings(struct page_making *making, const struct lab_advice *advice) {
     int before = making->made.count;
     const char *all = lab_arena_printf(
-                   making->arena, "Bind one process per GPU%s%s", slow_words(advice, making->arena),
+                   making->arena,
+                   "Bind one process per GPU%s, which PROGRAM chooses by LOCAL_RANK%s",
+                   slow_words(advice, making->arena),
                    ran_alone(making->digest) ? "; measured one GPU at a time" : ""),
                *one = NULL;
     if (advice->line_count > 0)

@@ -660,6 +660,7 @@ LAB_TEST(a_launch_line_names_slow_devices) {
                          g->lines[0].device);
     write_page(g, "markdown");
     assert_contains(g->text.text, bind);
+    assert_contains(g->text.text, " peers), which PROGRAM chooses by LOCAL_RANK");
     write_end(g);
     assert_contains(g->text.text, bind);
     assert_contains(g->text.text, "Then      gpulab run it\n            Decide on GPU 9.\n");
