@@ -334,6 +334,21 @@ static void add_run(struct page_making *making, bool advised) {
     }
 }
 
+/* " (bounds up to 2.0%)": of comparisons with no difference, single models among them; "" = below
+ * what is worth a change. */
+static const char *bound_words(const struct page_making *making) {
+    double most = 0;
+    int count = 0;
+    struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    for (int i = 0; i < count; i++)
+        if (lab_str_starts(claims[i]->kind, "recommend.") ||
+            lab_str_starts(claims[i]->kind, "peers."))
+            most = lab_words_reach(most, claims[i]);
+    return most < LAB_CLAIM_WORTH ? ""
+                                  : lab_arena_printf(making->arena, " (bounds up to %.1f%%)",
+                                                     lab_words_bound_percent(most));
+}
+
 /* Where nothing else is to be done: what shows all of it. */
 static void add_show(struct page_making *making) {
     const struct lab_page *page = making->page;
@@ -351,8 +366,9 @@ static void add_show(struct page_making *making) {
     for (int i = 0; tested && i < page->advice->tested_count; i++)
         open += page->advice->tested[i].verdict == LAB_CLAIM_INCONCLUSIVE;
     if (tested)
-        text = open ? "No setting to change: no gain of 1% or more was found"
-                    : "No setting to change: no gain of 1% or more in any comparison";
+        text = lab_arena_printf(making->arena,
+                                "No setting to change: no gain of 1%% or more was found%s",
+                                open ? "" : bound_words(making));
     if (differ)
         text = page_named(making->names, differ, making->arena);
     page_add_action(

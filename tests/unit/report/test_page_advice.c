@@ -159,6 +159,27 @@ LAB_TEST(a_study_on_real_devices_comes_first) {
     }
 }
 
+/* Given a bound of single models above 1%, then the page doesn't say that no gain is as large. */
+LAB_TEST(bounds_stand_with_no_gain) {
+    struct given *g = *state;
+    struct lab_claim claims[] = {g->claims[0], g->claims[0]};
+    for (int i = 0; i < 2; i++) {
+        claims[i].kind = i ? "peers.model" : "peers.device";
+        claims[i].verdict = LAB_CLAIM_NO;
+        claims[i].effect = 0;
+        claims[i].low = i ? -0.0199 : -0.004;
+        claims[i].high = 0.003;
+        claims[i].bound = -claims[i].low;
+    }
+    g->result.claims = claims;
+    g->result.claim_count = 2;
+    g->study.study.command = "";
+    g->advice = (struct lab_advice){.tested = claims, .tested_count = 1};
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "No setting to change: no gain of 1% or more was found (bounds up to 2.0%).");
+}
+
 /* Given settings to choose, then the terminal names them after the next step, each in a line. */
 LAB_TEST(the_terminal_names_settings) {
     struct given *g = *state;
