@@ -276,6 +276,8 @@ static void describe(struct lab_study_view *view, bool ended, struct lab_arena *
     report->name = study->name;
     report->option = study->option;
     report->folder = lab_study_view_shorten(view->path, arena);
+    LAB_AUTO_FREE char *real = realpath(view->path, NULL);
+    report->path = real ? lab_arena_strdup(arena, real) : NULL;
     report->command = lab_study_view_command(study->words, arena);
     if (strstr(report->command, "experiment.name=") && study->option && *study->option &&
         strcmp(study->name, study->option) != 0)

@@ -18,6 +18,7 @@ struct lab_study_info {
     const char *name, *option; /* "numa_locality_study", of its folder; "numa_study" */
     const char *title;         /* "my_sweep (numa_study)", where the user named it; else NULL */
     const char *folder;        /* as the user would write it */
+    const char *path;          /* the same, absolute: for commands on paper; NULL = unknown */
     const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
     const char *start_folder;  /* where that has to be typed; NULL = here, or anywhere */
     const char *machine;       /* one line */

@@ -253,7 +253,7 @@ static void add_further(struct page_making *making, bool untested) {
 static bool add_reread(struct page_making *making) {
     static const char before[] = LAB_NO_METRIC ": the pattern '";
     const struct study_notes *warnings = &making->digest->warnings;
-    const char *folder = making->digest->study->folder, *end = NULL;
+    const char *folder = study_path(making->digest->study), *end = NULL;
     const struct study_note *note = NULL;
     for (int i = 0; i < warnings->count && !end; i++) {
         note = &warnings->items[i];
@@ -352,7 +352,7 @@ static const char *bound_words(const struct page_making *making) {
 /* Where nothing else is to be done: what shows all of it. */
 static void add_show(struct page_making *making) {
     const struct lab_page *page = making->page;
-    const char *folder = making->digest->study->folder, *text = "Nothing to change";
+    const char *folder = study_path(making->digest->study), *text = "Nothing to change";
     bool untested = page && page_is_untested(page);
     bool tested = !untested && page && page->advice && page->advice->tested_count > 0;
     LAB_AUTO(str, line);

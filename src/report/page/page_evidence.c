@@ -440,7 +440,7 @@ void page_add_inconclusive(const struct page_build *build) {
         "so that one may be open though its interval excludes 0.");
     if (shown > OPEN_MOST && build->page->study && build->page->study->folder)
         lab_doc_marked(doc, LAB_DOC_FAINT, "%d more: `gpulab show %s --claims`", shown - OPEN_MOST,
-                       build->page->study->folder);
+                       study_path(build->page->study));
     lab_doc_end(doc);
     lab_doc_only(doc, LAB_DOC_ALL);
 }

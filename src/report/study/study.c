@@ -261,6 +261,19 @@ static int problem_lines(const struct end *end) {
 
 /* --- where, and what next --- */
 
+/* Commands with the study's folder as the report's path has it: they are pasted here. */
+static void shorten_commands(const struct lab_study_info *study, struct page_actions *actions,
+                             struct lab_arena *arena) {
+    size_t length = study->path ? strlen(study->path) : 0;
+    for (int i = 0; i < actions->count && length > 0; i++) {
+        const char *command = actions->items[i].command,
+                   *at = command ? strstr(command, study->path) : NULL;
+        if (at && strchr(" '/", at[length])) /* or its end */
+            actions->items[i].command = lab_arena_printf(arena, "%.*s%s%s", (int)(at - command),
+                                                         command, study->folder, at + length);
+    }
+}
+
 void study_add_command(struct lab_doc *doc, const struct study_digest *digest, const char *text) {
     LAB_AUTO(str, next);
     study_add_next(digest, &next);
@@ -493,6 +506,7 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
         end.claims.items = lab_report_claims(page, lab_doc_arena(doc), &end.claims.count);
     struct lab_arena *arena = lab_doc_arena(doc);
     end.actions = page_actions_make(page, &end.digest, page_names_make(&end.digest, arena), arena);
+    shorten_commands(study, &end.actions, arena);
     const char *verdict = verdict_of(&end, arena);
     lab_doc_gap(doc);
     add_heading(doc, &end);

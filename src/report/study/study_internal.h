@@ -157,6 +157,11 @@ const char *study_hint(const struct study_note *note, struct lab_arena *arena); 
 /* "3 of 3 runs succeeded: 12.4 samples/s (a) to 3100 samples/s (b)."; names in so many columns. */
 void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
                       struct lab_str *out);
+/* In commands, which may be pasted anywhere. */
+static inline const char *study_path(const struct lab_study_info *study) {
+    return study->path ? study->path : study->folder;
+}
+
 /* "22 of 48 runs succeeded so far, 2 failed, 24 are left" */
 void study_add_counts(const struct lab_study_info *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,

@@ -338,7 +338,7 @@ static void add_next_steps(struct lab_doc *doc, const struct study_digest *diges
     lab_doc_text(doc, LAB_DOC_PLAIN, "All values, here and for other programs:");
     lab_doc_code(doc, NULL,
                  lab_arena_printf(arena, "gpulab show %s\ngpulab export %s --format csv",
-                                  study->folder, study->folder));
+                                  study_path(study), study_path(study)));
     lab_doc_end(doc);
 }
 

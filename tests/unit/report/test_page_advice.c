@@ -159,6 +159,20 @@ LAB_TEST(a_study_on_real_devices_comes_first) {
     }
 }
 
+/* Given a command with the study's folder, then reports have it absolute and a terminal as the report's
+ * path. */
+LAB_TEST(commands_on_paper_have_the_whole_path) {
+    struct given *g = *state;
+    g->study.study.command = "";
+    g->study.study.folder = "outputs/study";
+    g->study.study.path = "/home/user/outputs/study";
+    g->page.advice = NULL;
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "\ngpulab show /home/user/outputs/study\n");
+    write_end(g);
+    assert_contains(g->text.text, "  gpulab show outputs/study\n");
+}
+
 /* Given a bound of single models above 1%, then the page doesn't say that no gain is as large. */
 LAB_TEST(bounds_stand_with_no_gain) {
     struct given *g = *state;
