@@ -6,7 +6,7 @@
 
 #define SEEN_POINT  8 /* pixels of an interval that show beyond a sign */
 #define SEEN_BAR    3
-#define CARD_HEIGHT 220 /* of a panel on the first screen */
+#define CARD_HEIGHT 200 /* of a panel on the first screen */
 #define PANEL_LEAST 260 /* pixels of a panel that stands next to another */
 
 bool plot_has_band(const struct lab_chart_panel *panel, const struct lab_chart_series *series) {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LINES_SHOWN   5 /* on the first screen: for all GPUs, and one each */
+#define LINES_SHOWN   4 /* on the first screen: for all GPUs, and one each */
 #define LINES_FEW     3 /* of more: examples, since best_practices.md has the rest anyway */
 #define CHOICES_SHOWN 3
 #define CHOICES_MOST  12
@@ -17,6 +17,7 @@
 
 #define OVERVIEW_COLUMNS 3 /* what a card has room for */
 #define OVERVIEW_ROWS    6
+#define OVERVIEW_FEW     4 /* of more rows */
 
 static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
     return advice->line_count > 1 ? &advice->all : advice->lines;
@@ -50,9 +51,12 @@ static bool has_program(const struct page_action *action) {
 static void add_rates(const struct page_build *build) {
     bool compared = false;
     const char *words = NULL;
-    const struct lab_doc_table *overview =
-        page_overview(build->page, build->names, NULL, OVERVIEW_COLUMNS, OVERVIEW_ROWS,
-                      lab_doc_arena(build->doc), &words);
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const struct lab_doc_table *overview = page_overview(
+        build->page, build->names, NULL, OVERVIEW_COLUMNS, OVERVIEW_ROWS, arena, &words);
+    if (overview && overview->row_count == OVERVIEW_ROWS && overview->row_total > OVERVIEW_ROWS)
+        overview = page_overview(build->page, build->names, NULL, OVERVIEW_COLUMNS, OVERVIEW_FEW,
+                                 arena, &words);
     for (int i = 0; i < build->actions.count && !overview; i++)
         compared |= build->actions.items[i].kind < PAGE_RUN;
     if (!build->digest || compared || (!overview && build->digest->row_count > POINTS_SHOWN))
