@@ -103,9 +103,22 @@ static bool has_word(const char *name, const char *const *words) {
     return false;
 }
 
+/* "tok/s", "samples/sec", "tokens/s/device"; not "eval/score", "loss/s_student". */
+static bool is_per_second(const char *name) {
+    static const char *const seconds[] = {"s", "sec", "second", NULL};
+    for (const char *at = strchr(name, '/'); at; at = strchr(at + 1, '/'))
+        for (const char *const *second = seconds; *second; second++) {
+            size_t length = strlen(*second);
+            if (strncasecmp(at + 1, *second, length) == 0 &&
+                !isalnum((unsigned char)at[length + 1]) && (at[length + 1] != '_' || length > 1))
+                return true;
+        }
+    return false;
+}
+
 bool lab_metric_name_is_rate(const char *name, const char *unit) {
     static const char *const rates[] = {"per_s", "per_sec", "per_second", "throughput", NULL};
-    return (unit && strstr(unit, "/s")) || strstr(name, "/s") || has_word(name, rates);
+    return (unit && is_per_second(unit)) || is_per_second(name) || has_word(name, rates);
 }
 
 bool lab_metric_name_is_evaluation(const char *name) {

@@ -74,6 +74,13 @@ LAB_TEST(names_of_metrics_say_what_they_are) {
         {"value", "", LAB_DIRECTION_NONE, false, 6}, /* no "val" */
         {"tokens_per_s", "", LAB_DIRECTION_HIGHER, true, 8},
         {"speed", "it/s", LAB_DIRECTION_NONE, true, 8},
+        {"samples/sec", "", LAB_DIRECTION_HIGHER, true, 8},
+        {"tokens/s/device", "", LAB_DIRECTION_HIGHER, true, 8},
+        /* folders whose names begin with an s are no seconds: their last value counts */
+        {"eval/score", "", LAB_DIRECTION_HIGHER, false, 1},
+        {"objective/scores", "", LAB_DIRECTION_NONE, false, 6},
+        {"loss/s_student", "", LAB_DIRECTION_LOWER, false, 4},
+        {"timing_s/step", "", LAB_DIRECTION_NONE, false, 16},
         {"lr", "", LAB_DIRECTION_NONE, false, 16},
         {"grad_norm", "", LAB_DIRECTION_NONE, false, 16},
     };
