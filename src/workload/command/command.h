@@ -13,6 +13,7 @@
  *   subject.c      what such a line is about
  *   announced.c    what the lines behind one are about
  *   item.c         a number of such a line, and what stands around it
+ *   judge.c        what it is: a step, an epoch, a value, nothing
  *   printed.c      those of a line as training programs print it
  *   table.c        those of a row, by the names above it
  *   cells.c        those of a table of names and values

@@ -27,3 +27,15 @@ bool command_item_read(const struct command_line *line, int t, struct command_it
 /* Whether one of its words is a known name: the last, or one that "on", "of" or "for" follow, or
  * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
 bool command_item_is_known(const struct command_line *line, const struct command_item *item);
+
+/* --- judge.c --- */
+
+/* What the last word of its name means; of a name of several, that one's last part counts. */
+unsigned command_item_meaning(const struct command_line *line, const struct command_item *item);
+/* What the number is: COMMAND_IS_…; 0 = nothing that is read. */
+unsigned command_item_judge(const struct command_line *line, struct command_item *item);
+/* "best loss: 0.3" */
+bool command_item_is_best(const struct command_line *line, const struct command_item *item);
+/* "'val_loss' reached 0.3 (best 0.3)": the second is the first, or of before. */
+bool command_item_is_repeated(const struct command_line *line, const struct command_item *item,
+                              const struct command_recall *recall);
