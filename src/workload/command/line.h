@@ -128,8 +128,9 @@ bool command_line_is_epoch_bar(const struct command_line *line);
 /* A bar of a training, by itself: others say what they are of, "Loading: 100%|███| 3/3 [00:01]". */
 bool command_line_is_lone_bar(const struct command_line *line);
 /* What all values of the line from the words at `t` on are of: "val_" of "Validation: loss 0.9", ""
- * of "Train: loss 0.5". NULL = they say nothing of that. */
-const char *command_line_head(const struct command_line *line, int t);
+ * of "Train: loss 0.5". NULL = they say nothing of that. `ret_end`: the values before that token,
+ * if there are any; of "val(loss=2.6), lr=0.1" its bracket. */
+const char *command_line_head(const struct command_line *line, int t, int *ret_end);
 /* "train/val": of both. */
 bool command_line_is_both(const struct command_line *line, int t);
 /* The same of words with these meanings. */

@@ -173,6 +173,17 @@ static int add_item(struct command_draft *draft, const struct command_line *line
 
 /* --- a line --- */
 
+struct scope { /* where a word for all values ends to be for them: "val(loss=2.6), lr=0.1" */
+    const char *outer; /* what those behind it are of */
+    int end, count;    /* its closing bracket; fields when it began */
+};
+
+static bool has_values(const struct command_draft *draft, int from) {
+    while (from < draft->form.count && !(draft->fields[from].kind & COMMAND_IS_VALUE))
+        from++;
+    return from < draft->form.count;
+}
+
 static void note_evaluation(struct command_form *form, const char *head) {
     form->evaluation |= *head != '\0';
     form->head = *head ? head : form->head;
@@ -293,22 +304,32 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     int phase = -1, subject = -1, of_item, group = 0; /* group: its first field */
     const struct command_unit *heading = NULL;
     bool batches = false; /* of an evaluation: "Test: [10/79]" */
+    bool grouped = true;  /* "(val)" may stand behind its values: no "(train)" began the line */
     struct command_field field;
     command_line_cut(&line, text, length);
+    struct scope scope = {"", line.count, 0};
+    int end;
     command_draft_begin(draft, line.groups);
     take_numbers(draft, &line, places);
     for (int t = 0; t < line.count; t++) {
         if (command_line_is(&line, t, COMMAND_WORD) && command_line_is_settings(&line, t))
             break;
-        if (command_line_is(&line, t, COMMAND_WORD) && (other = command_line_head(&line, t))) {
+        if (t >= scope.end) {
+            head = draft->form.count > scope.count ? scope.outer : head;
+            scope.end = line.count;
+        }
+        if (command_line_is(&line, t, COMMAND_WORD) &&
+            (other = command_line_head(&line, t, &end))) {
+            scope = (struct scope){head, end, draft->form.count};
             head = other;
+            grouped &= command_line_mark(&line, t - 1) != '(' || has_values(draft, 0);
             note_evaluation(&draft->form, head);
         }
         command_line_recall(&line, t, &recall);
         if (command_line_mark(&line, t) == '|')
             phase = subject = -1;
         heading = (unit = command_line_heading(&line, t)) ? unit : heading;
-        if ((other = command_line_group_end(&line, t))) {
+        if (grouped && has_values(draft, group) && (other = command_line_group_end(&line, t))) {
             for (; group < draft->form.count; group++)
                 if (draft->fields[group].kind & COMMAND_IS_VALUE)
                     command_draft_rename(draft, &draft->fields[group], other, "");

@@ -46,11 +46,45 @@ static bool is_message(const struct command_line *line, int t) {
     return false;
 }
 
+/* A word that names a phase alone: "val", not "val_loss". */
+static bool is_phase(unsigned meaning) {
+    return meaning & (COMMAND_EVALUATION | COMMAND_TRAINING) && !(meaning & COMMAND_KNOWN);
+}
+
+/* "val(loss=2.6)", "val [loss 2.6]", "val={'loss': 2.6}", "valid (1/3) loss 2.6": the bracket that
+ * begins at `t`; -1 = none does. */
+static int bracket_at(const struct command_line *line, int t) {
+    t += command_line_mark(line, t) == '=';
+    char mark = command_line_mark(line, t);
+    return mark == '(' || mark == '[' || mark == '{' ? t : -1;
+}
+
+/* The mark that closes the bracket at `t`; the line's end = none does. */
+static int closing_of(const struct command_line *line, int t) {
+    char open = command_line_mark(line, t), close = open == '(' ? ')' : open == '[' ? ']' : '}';
+    int depth = 0;
+    for (; t < line->count; t++) {
+        char mark = command_line_mark(line, t);
+        depth += (mark == open) - (mark == close);
+        if (depth == 0)
+            break;
+    }
+    return t;
+}
+
+/* "Test net output #1:", "Validation @ epoch 3:" */
+static bool is_joint(const struct command_line *line, int t, unsigned before) {
+    char mark = command_line_mark(line, t);
+    return (mark == '#' && command_line_is(line, t + 1, COMMAND_NUMBER)) ||
+           (mark == '@' && is_phase(before) && command_line_is(line, t + 1, COMMAND_WORD));
+}
+
 /* "Validation: loss 0.9", "[val]", "| valid |", "Eval results - ", "Evaluating: 50%|", "validation
  * loss at iteration 20 |"; " * Acc@1 71.3", as torchvision's references end theirs */
-const char *command_line_head(const struct command_line *line, int t) {
+const char *command_line_head(const struct command_line *line, int t, int *ret_end) {
     unsigned all = 0, last = 0;
     int end = t;
+    *ret_end = line->count;
     bool begins = t == 1 || (command_line_is(line, t - 2, COMMAND_WORD) &&
                              command_line_meaning(line, t - 2) == COMMAND_LEVEL);
     if (begins && command_line_mark(line, t - 1) == '*' &&
@@ -61,29 +95,37 @@ const char *command_line_head(const struct command_line *line, int t) {
     if (command_line_is_word(line, t, "Saving") && command_line_is_word(line, t + 1, "dict"))
         return "eval_"; /* TensorFlow: "Saving dict for global step 1000: loss = 0.3" */
     for (; end < t + HEAD_WORDS; end++) {
-        bool counted = command_line_is(line, end, COMMAND_NUMBER) &&
-                       (last & (COMMAND_STEP | COMMAND_EPOCH) ||
-                        (last & COMMAND_OUTSIDE && all & COMMAND_EVALUATION &&
-                         command_line_is(line, end + 1, COMMAND_WORD))); /* "on 100 samples:" */
+        if (end > t && is_joint(line, end, last))
+            continue;
+        bool counted =
+            command_line_is(line, end, COMMAND_NUMBER) &&
+            (last & (COMMAND_STEP | COMMAND_EPOCH) || command_line_mark(line, end - 1) == '#' ||
+             (last & COMMAND_OUTSIDE && all & COMMAND_EVALUATION &&
+              command_line_is(line, end + 1, COMMAND_WORD))); /* "on 100 samples:" */
         if (!command_line_is(line, end, COMMAND_WORD) && !counted)
             break;
         last = counted ? 0 : command_line_meaning(line, end);
         all |= last;
     }
-    if (command_line_mark(line, end) == '#' && command_line_is(line, end + 1, COMMAND_NUMBER))
-        end += 2; /* "Test net output #1:" */
     char mark = command_line_mark(line, end);
     bool number =
         command_line_is(line, end + 1, COMMAND_NUMBER) && !command_line_is_share(line, end + 1);
     bool none = command_line_is_none(line, end + 1); /* "val: n/a | iter time: 551 ms" */
     bool first = t == 0 || (t == 1 && command_line_mark(line, 0) == '-') ||
                  command_line_mark(line, t - 2) == ']'; /* "[INFO] - val, rank: 0, loss: 2.9" */
-    bool closed = (mark == ':' && !number && !none) || mark == ']' || mark == ')' || mark == '|' ||
-                  (mark == ',' && end == t + 1 && first && !number) ||
-                  (mark == '-' && !line->tokens[end].attached);
-    return closed && all & (COMMAND_EVALUATION | COMMAND_TRAINING)
-               ? command_line_head_of(line, t, all)
-               : NULL;
+    bool listed = is_phase(last) && command_line_mark(line, t - 1) == ','; /* "1, val, loss=2" */
+    bool closed =
+        (mark == ':' && !number && !none) || mark == ']' || mark == '|' ||
+        (mark == ')' && !command_line_is(line, t - 1, COMMAND_NUMBER)) || /* "(2.6 val)" */
+        (mark == ',' && end == t + 1 && (first || listed) && !number) ||
+        (mark == '-' && !line->tokens[end].attached && command_line_mark(line, end + 1) != '|') ||
+        (mark == '>' && is_phase(last));
+    int bracket = is_phase(last) && !(all & COMMAND_KNOWN) ? bracket_at(line, end) : -1;
+    if (!(all & (COMMAND_EVALUATION | COMMAND_TRAINING)) || !(closed || bracket >= 0))
+        return NULL;
+    if (bracket >= 0)
+        *ret_end = closing_of(line, bracket);
+    return command_line_head_of(line, t, all);
 }
 
 int command_line_group(const struct command_line *line, int t) {

@@ -192,6 +192,35 @@ LAB_TEST(a_line_says_what_those_behind_it_are_of) {
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
+/* Given the word for an evaluation right before a bracket or another mark, then the values behind it
+ * are the evaluation's, up to the bracket's end. */
+LAB_TEST(values_in_brackets_are_of_the_word_before) {
+    static const char *const cases[][2] = {
+        {"Epoch 1 train(loss=2.5, acc=0.5) val(loss=2.6, acc=0.4) lr=0.1",
+         "loss=2.5@e1 acc=0.5@e1 val_loss=2.6@e1 val_acc=0.4@e1 lr=0.1@e1 epoch=1@e1"},
+        {"Epoch 2 val [loss 2.6 acc 0.4]", "val_loss=2.6@e2 val_acc=0.4@e2 epoch=2@e2"},
+        {"Epoch 3 train={'loss': 2.5} val={'loss': 2.6}", "loss=2.5@e3 val_loss=2.6@e3 epoch=3@e3"},
+        {"Epoch 4 eval {'loss': 2.6}", "eval_loss=2.6@e4 epoch=4@e4"},
+        {"Epoch 5: (train) loss=2.5 acc=0.5 (val) loss=2.6 acc=0.4",
+         "loss=2.5@e5 acc=0.5@e5 val_loss=2.6@e5 val_acc=0.4@e5 epoch=5@e5"},
+        {"Epoch 6 (val) loss=2.6", "val_loss=2.6@e6 epoch=6@e6"},
+        {"Epoch 7: loss=2.5 (train), loss=2.6 (val)", "loss=2.5@e7 val_loss=2.6@e7 epoch=7@e7"},
+        {"Epoch 8, Train, loss=2.5, Val, loss=2.6", "loss=2.5@e8 val_loss=2.6@e8 epoch=8@e8"},
+        {"Epoch 9: train> loss=2.5 val> loss=2.6", "loss=2.5@e9 val_loss=2.6@e9 epoch=9@e9"},
+        {">>> Validation @ epoch 9: loss 2.6", "val_loss=2.6@e9 epoch=9@e9"},
+        {"Epoch 10 val (smoothed) loss 2.6 acc 0.4", "val_loss=2.6@e10 val_acc=0.4@e10 "
+                                                     "epoch=10@e10"},
+        {"Epoch 11 loss: 2.5 (2.6 val) acc: 0.5", "loss=2.5@e11 acc=0.5@e11 epoch=11@e11"},
+        {"Epoch 12 | train_loss 2.1 | val_loss - | lr 1e-4",
+         "train_loss=2.1@e12 lr=0.0001@e12 epoch=12@e12"},
+        {NULL},
+        /* Catalyst */
+        {"train (2/3) accuracy01: 0.81 | loss: 0.41", "loss=0.41"},
+        {"valid (2/3) accuracy01: 0.71 | loss: 0.51", "val_loss=0.51"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
 /* Given a table whose columns are not names and their values, or a logger's own line number, then
  * no number of it is a value. */
 LAB_TEST(other_numbers_are_no_values) {
