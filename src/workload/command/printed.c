@@ -37,8 +37,16 @@ static unsigned meanings_of(const struct command_line *line, const struct comman
     return all & (COMMAND_EVALUATION | COMMAND_TRAINING);
 }
 
-/* "train" of "train loss: 0.4 acc: 0.8", where it goes for both; -1 = it goes for none. */
-static int phase_of(const struct command_line *line, const struct command_item *item, int before) {
+/* "CELoss" */
+static bool is_loss(const struct command_line *line, const struct command_item *item) {
+    const struct command_token *word = &line->tokens[item->first + item->words - 1];
+    return word->end - word->start >= 4 && command_is_same("loss", line->text + word->end - 4, 4);
+}
+
+/* "train" of "train loss: 0.4 acc: 0.8", where it goes for both; -1 = it goes for none. `before` is
+ * `behind` a '|': "val loss: 0.5 | acc: 0.7" has one more of it, "val acc: 0.7 | loss: 0.4" not. */
+static int phase_of(const struct command_line *line, const struct command_item *item, int before,
+                    bool behind) {
     bool rate = item->words == 1 && (command_line_is_word(line, item->first, "mfu") ||
                                      command_line_is_word(line, item->first, "MFU") ||
                                      command_line_is_word(line, item->first, "throughput"));
@@ -49,7 +57,8 @@ static int phase_of(const struct command_line *line, const struct command_item *
                        command_item_meaning(line, item) & COMMAND_KNOWN
                    ? item->first
                    : -1;
-    return !rate && command_line_meaning(line, item->first) == COMMAND_KNOWN ? before : -1;
+    bool other = rate || (behind && is_loss(line, item));
+    return !other && command_line_meaning(line, item->first) == COMMAND_KNOWN ? before : -1;
 }
 
 /* "LOSS" of "LOSS train 0.5 valid 0.6", and of its second value; -1 = of neither. */
@@ -63,6 +72,20 @@ static int subject_of(const struct command_line *line, const struct command_item
         return before;
     return item->words == 2 && command_line_meaning(line, item->first) & COMMAND_KNOWN ? item->first
                                                                                        : -1;
+}
+
+/* "(val: 2.6)" behind "loss: 2.5": of the same name */
+static bool is_remark(const struct command_line *line, const struct command_item *item,
+                      const struct command_item *before) {
+    return item->words == 1 && !item->name && item->marked &&
+           command_line_mark(line, item->first - 1) == '(' && before->next == item->first - 1 &&
+           before->words > 0 && !before->name &&
+           command_item_meaning(line, before) & COMMAND_KNOWN && meanings_of(line, item) &&
+           !(command_item_meaning(line, item) & COMMAND_KNOWN);
+}
+
+static bool evaluates(const struct command_line *line, int word) {
+    return word >= 0 && command_line_meaning(line, word) & COMMAND_EVALUATION;
 }
 
 /* `half`: of "train/val"; 0 = all of it, 1 = before '/', 2 = behind. */
@@ -304,6 +327,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
     int phase = -1, subject = -1, of_item, group = 0; /* group: its first field */
     const struct command_unit *heading = NULL;
     bool batches = false; /* of an evaluation: "Test: [10/79]" */
+    bool behind = false;  /* a '|' has come since `phase` */
     bool grouped = true;  /* "(val)" may stand behind its values: no "(train)" began the line */
     struct command_field field;
     command_line_cut(&line, text, length);
@@ -326,8 +350,11 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
             note_evaluation(&draft->form, head);
         }
         command_line_recall(&line, t, &recall);
-        if (command_line_mark(&line, t) == '|')
-            phase = subject = -1;
+        if (command_line_mark(&line, t) == '|') {
+            phase = evaluates(&line, phase) ? phase : -1;
+            subject = -1;
+            behind = true;
+        }
         heading = (unit = command_line_heading(&line, t)) ? unit : heading;
         if (grouped && has_values(draft, group) && (other = command_line_group_end(&line, t))) {
             for (; group < draft->form.count; group++)
@@ -354,9 +381,12 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
         recall.valued |= (kind & COMMAND_IS_VALUE) != 0;
         if (draft->form.count > 0)
             look_at_pair(&line, &before, &draft->fields[draft->form.count - 1], &item, &kind);
-        of_item = kind & COMMAND_IS_VALUE ? phase_of(&line, &item, phase) : -1;
+        of_item = kind & COMMAND_IS_VALUE ? phase_of(&line, &item, phase, behind) : -1;
+        behind &= of_item < 0 || of_item == phase;
         phase = of_item >= 0 ? of_item : phase;
         subject = kind & COMMAND_IS_VALUE ? subject_of(&line, &item, subject) : subject;
+        if (kind & COMMAND_IS_VALUE && is_remark(&line, &item, &before))
+            subject = before.first + before.words - 1;
         if (kind & COMMAND_IS_VALUE && of_item < 0 && subject >= 0) {
             of_item = subject;
             kind |= COMMAND_IS_KNOWN;

@@ -213,6 +213,16 @@ LAB_TEST(values_in_brackets_are_of_the_word_before) {
         {"Epoch 11 loss: 2.5 (2.6 val) acc: 0.5", "loss=2.5@e11 acc=0.5@e11 epoch=11@e11"},
         {"Epoch 12 | train_loss 2.1 | val_loss - | lr 1e-4",
          "train_loss=2.1@e12 lr=0.0001@e12 epoch=12@e12"},
+        {"Epoch 13 loss: 2.5 (val: 2.6) acc: 0.5 (val: 0.4)",
+         "loss=2.5@e13 loss_val=2.6@e13 acc=0.5@e13 acc_val=0.4@e13 epoch=13@e13"},
+        {NULL},
+        /* a phase before a '|' */
+        {"step 1 train loss: 2.5 | acc: 0.5 || val loss: 2.6 | acc: 0.4 | mfu 38%",
+         "train_loss=2.5@1 acc=0.5@1 val_loss=2.6@1 val_acc=0.4@1 mfu=38%@1"},
+        {"  Train Loss: 2.5 | Acc: 50%", "train_loss=2.5@1 acc=0.5@1"},
+        {"   Val Loss: 2.6 | Acc: 40%", "val_loss=2.6@1 val_acc=0.4@1"},
+        {NULL},
+        {"Epoch 2 | Val Acc 0.4 | Loss 2.5", "val_acc=0.4@e2 loss=2.5@e2 epoch=2@e2"},
         {NULL},
         /* Catalyst */
         {"train (2/3) accuracy01: 0.81 | loss: 0.41", "loss=0.41"},
