@@ -312,6 +312,26 @@ static bool read_one(const struct command_reader *reader, struct command_reading
     return matched || (form && command_form_apply(form, numbers, reading, found, state)) || cells;
 }
 
+/* Of a line behind an evaluation's heading that has nothing but a step: "global_step = 343" counts,
+ * one that goes back is the evaluation's own. */
+static bool is_step_of_evaluation(struct command_reading *reading, command_found *found,
+                                  void *state) {
+    const struct command_draft *draft = reading->draft;
+    const struct command_progress *progress = command_reading_of(reading, -1);
+    const struct command_field *step = draft->fields;
+    if (draft->form.count != 1 || !(step->kind & COMMAND_IS_STEP))
+        return false;
+    if (step->kind & COMMAND_IS_GLOBAL)
+        command_form_apply(&draft->form, draft->numbers, reading, found, state);
+    return step->kind & COMMAND_IS_GLOBAL ||
+           (progress->has_step && draft->numbers[step->number] < progress->printed);
+}
+
+/* Values of the training, behind an evaluation's heading. */
+static bool trains(const char *name) {
+    return strncasecmp(name, "train", 5) == 0;
+}
+
 /* A line whose values are named by one before; whether it is such. Of the best it counts nothing;
  * others count nothing anyway. */
 static bool read_announced(struct command_reading *reading, const char *names, const char *text,
@@ -324,8 +344,11 @@ static bool read_announced(struct command_reading *reading, const char *names, c
     draft->means = command_line_is_average(text + label, length - label);
     command_printed_line(draft, text + label, length - label);
     draft->means = false;
+    if (!best && is_step_of_evaluation(reading, found, state))
+        return true;
     for (int i = 0; i < draft->form.count && !best; i++)
-        if (!(draft->fields[i].kind & COMMAND_IS_VALUE) || draft->form.evaluation)
+        if (!(draft->fields[i].kind & COMMAND_IS_VALUE) || draft->form.evaluation ||
+            trains(draft->fields[i].name))
             return false;
     for (int i = 0; i < draft->form.count; i++) {
         struct command_field *field = &draft->fields[i];

@@ -120,7 +120,8 @@ const char *command_line_head(const struct command_line *line, int t, int *ret_e
         (mark == ',' && end == t + 1 && (first || listed) && !number) ||
         (mark == '-' && !line->tokens[end].attached && command_line_mark(line, end + 1) != '|') ||
         (mark == '>' && is_phase(last));
-    int bracket = is_phase(last) && !(all & COMMAND_KNOWN) ? bracket_at(line, end) : -1;
+    int bracket =
+        (is_phase(last) || mark == '{') && !(all & COMMAND_KNOWN) ? bracket_at(line, end) : -1;
     if (!(all & (COMMAND_EVALUATION | COMMAND_TRAINING)) || !(closed || bracket >= 0))
         return NULL;
     if (bracket >= 0)

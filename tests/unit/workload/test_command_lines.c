@@ -201,6 +201,7 @@ LAB_TEST(values_in_brackets_are_of_the_word_before) {
         {"Epoch 2 val [loss 2.6 acc 0.4]", "val_loss=2.6@e2 val_acc=0.4@e2 epoch=2@e2"},
         {"Epoch 3 train={'loss': 2.5} val={'loss': 2.6}", "loss=2.5@e3 val_loss=2.6@e3 epoch=3@e3"},
         {"Epoch 4 eval {'loss': 2.6}", "eval_loss=2.6@e4 epoch=4@e4"},
+        {"test metrics {'loss': 2.6}", "test_loss=2.6@e4 epoch=4@e4"},
         {"Epoch 5: (train) loss=2.5 acc=0.5 (val) loss=2.6 acc=0.4",
          "loss=2.5@e5 acc=0.5@e5 val_loss=2.6@e5 val_acc=0.4@e5 epoch=5@e5"},
         {"Epoch 6 (val) loss=2.6", "val_loss=2.6@e6 epoch=6@e6"},
@@ -227,6 +228,44 @@ LAB_TEST(values_in_brackets_are_of_the_word_before) {
         /* Catalyst */
         {"train (2/3) accuracy01: 0.81 | loss: 0.41", "loss=0.41"},
         {"valid (2/3) accuracy01: 0.71 | loss: 0.51", "val_loss=0.51"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
+/* Given a line that is the heading of an evaluation alone, then the values behind it are that one's,
+ * and its steps are none of the training's; a heading of the training ends it. */
+LAB_TEST(headings_of_evaluations_name_values) {
+    static const char *const cases[][2] = {
+        /* Coqui */
+        {"   --> STEP: 24/100 -- GLOBAL_STEP: 125", ""},
+        {"     | > loss: 1.23  (1.345)", "loss=1.23@125"},
+        {" > EVALUATION ", ""},
+        {"  --> STEP: 0", ""},
+        {"     | > loss: 1.53  (1.53)", "eval_loss=1.53@125"},
+        {" > EPOCH: 1/1000", ""},
+        {"   --> STEP: 24/100 -- GLOBAL_STEP: 225", ""},
+        {"     | > loss: 1.03  (1.145)", "loss=1.03@225"},
+        {NULL},
+        /* BERT */
+        {"INFO:tensorflow:***** Eval results *****", ""},
+        {"INFO:tensorflow:  eval_accuracy = 0.8578", "eval_accuracy=0.8578"},
+        {"INFO:tensorflow:  global_step = 343", ""},
+        {"INFO:tensorflow:  loss = 0.4131", "eval_loss=0.4131@343"},
+        {NULL},
+        {"step 9 loss 2.5", "loss=2.5@9"},
+        {"--- Evaluation ---", ""},
+        {"loss: 2.7", "eval_loss=2.7@9"},
+        {"--- Training ---", ""},
+        {"loss: 2.4", "loss=2.4@9"},
+        {"Validation Results", ""},
+        {"loss: 2.8, train_loss: 2.3", "loss=2.8@9 train_loss=2.3@9"},
+        {"Validating...", ""},
+        {"loss: 2.8", "val_loss=2.8@9"},
+        {"step 10 loss 2.3", "loss=2.3@10"},
+        {"### Test set ###", ""},
+        {"acc: 0.5", "test_acc=0.5@10"},
+        {"test the new loss", ""},
+        {"acc: 0.6", "acc=0.6@10"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
