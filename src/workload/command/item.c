@@ -49,6 +49,9 @@ static bool is_unit(const struct command_line *line, int t) {
         unit->name || command_line_is_word(line, t, "min") || command_line_is_word(line, t, "W");
     if (line->tokens[t].attached || line->tokens[t].kind == COMMAND_MARK)
         return true;
+    if (command_line_is_word(line, t, "min") && command_line_is(line, t + 1, COMMAND_WORD) &&
+        command_line_meaning(line, t + 1) & COMMAND_KNOWN)
+        return false; /* "step 5 min loss 2" */
     if (number && (mark == '=' || (mark == ':' && may_name)))
         return false;
     return !(may_name && command_line_is(line, t + 1, COMMAND_NUMBER) && has_name(line, t - 1) &&
@@ -243,6 +246,31 @@ static void look_for_reached(const struct command_line *line, int number,
     item->marked = true;
 }
 
+/* Whether the token's text has a '.'. */
+static bool has_point(const struct command_line *line, int t) {
+    const struct command_token *number = &line->tokens[t];
+    return memchr(line->text + number->start, '.', number->end - number->start);
+}
+
+/* "Train loss 10 1.2345", "Validation loss 10: 1.3" (Tacotron 2): a step between name and value. */
+bool command_item_is_before_value(const struct command_line *line, int t) {
+    if (!command_line_is(line, t, COMMAND_NUMBER) || has_point(line, t) ||
+        !command_line_is(line, t - 1, COMMAND_WORD))
+        return false;
+    int value = t + 1 + (command_line_mark(line, t + 1) == ':' && line->tokens[t + 1].attached);
+    const struct command_token *word = &line->tokens[t - 1], *number = &line->tokens[value];
+    return word->end - word->start == 4 && command_is_same("loss", line->text + word->start, 4) &&
+           command_line_is(line, value, COMMAND_NUMBER) && !number->attached &&
+           has_point(line, value) && command_line_mark(line, value + 1) != '/';
+}
+
+/* Its number `t` itself. */
+static void look_beyond_step(const struct command_line *line, int t, struct command_item *item) {
+    t -= 1 + (command_line_mark(line, t - 1) == ':');
+    if (command_item_is_before_value(line, t))
+        take_name(line, t - 1, item);
+}
+
 static void look_before(const struct command_line *line, int number, struct command_item *item) {
     int t = skip_wrapping(line, number - 1);
     t -= command_line_is_cell(line, t);
@@ -266,6 +294,8 @@ static void look_before(const struct command_line *line, int number, struct comm
     look_for_subject(line, item);
     look_for_counted(line, number, item);
     look_for_reached(line, number, item);
+    if (item->words == 0)
+        look_beyond_step(line, number, item);
     if (item->words == 0)
         item->before = bracket ? '[' : command_line_mark(line, number - 1);
 }

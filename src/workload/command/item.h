@@ -28,6 +28,9 @@ bool command_item_read(const struct command_line *line, int t, struct command_it
  * any where a mark stands before the number; not "loss function 2", nor "loss scale: 2". */
 bool command_item_is_known(const struct command_line *line, const struct command_item *item);
 
+/* "Train loss 10 1.2345": whether the number at `t` is a step before the value. */
+bool command_item_is_before_value(const struct command_line *line, int t);
+
 /* --- judge.c --- */
 
 /* What the last word of its name means; of a name of several, that one's last part counts. */

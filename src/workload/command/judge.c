@@ -44,11 +44,20 @@ static bool is_setting(const struct command_line *line, const struct command_ite
     return false;
 }
 
+/* "Finished training it 1024/16384": steps, since how many there are is said. */
+static bool is_counted_of(const struct command_line *line, const struct command_item *item) {
+    return item->of >= 0 && item->words <= 4 && !item->marked &&
+           command_item_meaning(line, item) & COMMAND_STEP &&
+           command_line_meaning(line, item->first + item->words - 2) & COMMAND_TRAINING;
+}
+
 /* "step", "global step", "train epoch"; not "time per step". */
 static bool counts(const struct command_line *line, const struct command_item *item, unsigned whole,
                    unsigned last) {
     if (item->words == 1)
         return command_item_meaning(line, item) & whole;
+    if (item->words > 2)
+        return whole == COMMAND_STEP && is_counted_of(line, item);
     return item->words == 2 && command_item_meaning(line, item) & last &&
            !begins_with_per(line, item) && !is_setting(line, item);
 }
@@ -210,6 +219,8 @@ unsigned command_item_judge(const struct command_line *line, struct command_item
         return 0;
     if (is_of_rank(line, item))
         return COMMAND_IS_RANK;
+    if (command_item_is_before_value(line, item->token))
+        return COMMAND_IS_STEP | COMMAND_IS_WHOLE | COMMAND_IS_NAMED;
     if (item->token <= 2 && is_numbered(line))
         return item->token == 0
                    ? COMMAND_IS_EPOCH

@@ -212,6 +212,7 @@ static const struct word *const words[26] = {
                         W("threshold", SETTING),
                         W("total_timesteps", STEP),
                         W("timesteps_total", STEP),
+                        W("tick", STEP),
                         W("test", EVALUATION),
                         W("testing", EVALUATION),
                         W("train", TRAINING),

@@ -9,7 +9,8 @@ static const struct command_unit units[] = {
     {"percent", "%", 1, NULL},
     {"ms", "ms", 1, NULL},
     {"us", "ms", 1e-3, NULL},
-    {"µs", "ms", 1e-3, NULL},
+    {"µs", "ms", 1e-3, NULL}, /* U+00B5 */
+    {"μs", "ms", 1e-3, NULL}, /* U+03BC */
     {"s", "ms", 1e3, NULL},
     {"sec", "ms", 1e3, NULL},
     {"secs", "ms", 1e3, NULL},

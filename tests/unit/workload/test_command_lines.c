@@ -232,6 +232,35 @@ LAB_TEST(values_in_brackets_are_of_the_word_before) {
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
+/* Given a step between a loss and its value, or behind words of a sentence, then it is no value, and
+ * neither a batch's size nor an epoch stands for it. */
+LAB_TEST(steps_are_found_where_trainers_put_them) {
+    static const char *const cases[][2] = {
+        /* NVIDIA's Tacotron 2 */
+        {"Train loss 10 1.234567 Grad Norm 2.345678 0.50s/it",
+         "train_loss=1.234567@10 grad_norm=2.345678@10 iterations_per_s=2iterations/s@10"},
+        {"Validation loss 11:  1.334567  ", "validation_loss=1.334567@11"},
+        {"loss 10 acc 0.5", "loss=10@11 acc=0.5@11"},
+        {NULL},
+        /* DLRM */
+        {"Finished training it 1024/4096 of epoch 0, 12.34 ms/it, loss 0.512345",
+         "iteration_time=12.34ms@1024 loss=0.512345@1024"},
+        {"Testing at - 1024/4096 of epoch 0, loss 0.51, accuracy 78.9 %",
+         "test_loss=0.51@1024 test_accuracy=78.9%@1024"},
+        {"Finished training it 1024/4096 of epoch 1, 12.34 ms/it, loss 0.412345",
+         "iteration_time=12.34ms@5120 loss=0.412345@5120"},
+        {NULL},
+        /* StyleGAN */
+        {"tick 2     kimg 8.0      minibatch 32   time 2m 20s        sec/tick 60.1",
+         "kimg=8@2 sec/tick=60.1@2"},
+        {NULL},
+        {"step 133 min loss 2.0 max loss 3.0", "min_loss=2@133 max_loss=3@133"},
+        {"step 134 loss 2.0 time 45 μs", "loss=2@134 time=0.045ms@134"},
+        {"step 135 loss 2.0 time 3 min", "loss=2@135 time=180000ms@135"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
 /* Given a line that is the heading of an evaluation alone, then the values behind it are that one's,
  * and its steps are none of the training's; a heading of the training ends it. */
 LAB_TEST(headings_of_evaluations_name_values) {
