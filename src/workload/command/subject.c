@@ -174,6 +174,19 @@ static bool is_heading_all(const struct command_line *line, int t) {
     return false;
 }
 
+/* "best_metric: 0.95 at epoch: 180" */
+static bool is_at_best(const struct command_line *line, int t) {
+    if (!command_line_is_word(line, t, "at") || !command_line_is(line, t + 1, COMMAND_WORD) ||
+        !(command_line_meaning(line, t + 1) & (COMMAND_EPOCH | COMMAND_STEP)))
+        return false;
+    for (int i = 0; i < t; i++)
+        if (command_line_is(line, i, COMMAND_WORD) &&
+            line->tokens[i].end - line->tokens[i].start > 4 &&
+            command_is_same("best", line->text + line->tokens[i].start, 4))
+            return true;
+    return false;
+}
+
 void command_line_recall(const struct command_line *line, int t, struct command_recall *recall) {
     unsigned word = command_line_is(line, t, COMMAND_WORD)
                         ? command_line_meaning(line, t) & (COMMAND_BEST | COMMAND_RESTORED)
@@ -185,6 +198,10 @@ void command_line_recall(const struct command_line *line, int t, struct command_
         recall->names = recall->word & COMMAND_BEST ? "best_" : "saved_";
     if (command_line_is_reached(line, t))
         recall->names = "best_";
+    if (!word && is_at_best(line, t)) {
+        recall->word = COMMAND_BEST;
+        recall->numbered = true;
+    }
     if (!word)
         return;
     if (word & COMMAND_BEST && lab_str_equal(recall->names, "saved_"))

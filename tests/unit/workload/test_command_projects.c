@@ -302,6 +302,7 @@ LAB_TEST(what_was_before_is_kept_apart) {
         {"=> loaded checkpoint 'ck.pt' (epoch 2, loss 2.0)", "restored_loss=2@e3 epoch=3@e3"},
         {"Resuming from step 2, val_loss 2.1", "restored_val_loss=2.1@e3 epoch=3@e3"},
         {"Epoch 4 | loss 2 | best epoch 2 | acc 0.1", "loss=2@e4 acc=0.1@e4 epoch=4@e4"},
+        {"train completed, best_metric: 0.9 at epoch: 2", "best_metric=0.9@e4 epoch=4@e4"},
         {"Epoch 5: best acc 0.9, loss 0.4", "best_acc=0.9@e5 loss=0.4@e5 epoch=5@e5"},
         {NULL},
         {"New best at epoch 7: val_loss 1.05", "best_val_loss=1.05@e7 epoch=7@e7"},
