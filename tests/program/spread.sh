@@ -30,6 +30,7 @@ json 'len({r["numa_node"] for r in d["runs"]}) > 1'
 run show quick_test
 expect_out '^  vit0x0x0 .*[0-9]%'
 [ "$(grep -c '^  vit' "$work/out")" = 3 ] || fail "$what: a row for each device: $(cat "$work/out")"
+expect_out 'GPUs 0, 5 and 9 of 10'
 run show quick_test --run vit0x0x0_r0
 expect_out 'Device +Node'
 expect_out 'sim:l40s-10:[059] +[0-9]'

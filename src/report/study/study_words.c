@@ -187,17 +187,21 @@ static void add_remote(const struct study_digest *digest, struct lab_str *out) {
                        gpus.text, from);
 }
 
+static void note_devices(const struct lab_run *run, bool *gpus, bool *nodes) {
+    for (int i = 0; i < run->rank_count; i++) {
+        int gpu = lab_run_device_gpu(run->ranks[i].device), node = run->ranks[i].numa_node;
+        if (gpu >= 0 && gpu < MEASURED_MOST)
+            gpus[gpu] = true;
+        if (node >= 0 && node < MEASURED_MOST)
+            nodes[node] = true;
+    }
+}
+
 void study_add_measured(const struct study_digest *digest, struct lab_str *out) {
     bool gpus[MEASURED_MOST] = {0}, nodes[MEASURED_MOST] = {0};
-    for (int i = 0; i < digest->row_count; i++)
-        for (int k = 0; k < digest->rows[i].run[0]->rank_count; k++) {
-            const struct lab_run_rank *rank = &digest->rows[i].run[0]->ranks[k];
-            int gpu = lab_run_device_gpu(rank->device);
-            if (gpu >= 0 && gpu < MEASURED_MOST)
-                gpus[gpu] = true;
-            if (rank->numa_node >= 0 && rank->numa_node < MEASURED_MOST)
-                nodes[rank->numa_node] = true;
-        }
+    for (int i = 0; i < digest->row_count; i++) /* repeats of a spread study are on several GPUs */
+        for (int k = 0; k < digest->rows[i].run_count; k++)
+            note_devices(digest->rows[i].run[k], gpus, nodes);
     add_measured(gpus, digest->study->gpu_count, "GPU", out);
     add_measured(nodes, digest->study->node_count, "NUMA node", out);
     if (out->length)
