@@ -21,6 +21,7 @@ struct name {
     bool percent;
     bool fraction;          /* its first value is at most 1 */
     bool by_step, by_epoch; /* lines that have it count steps, or epochs alone */
+    bool within;            /* or steps within an epoch and those of all epochs */
     int field;              /* which one of the line that has it last */
     int64_t line;
     char *text; /* NULL = an empty slot */
@@ -86,6 +87,15 @@ static bool has_kind(const struct command_form *form, unsigned kinds) {
     return false;
 }
 
+/* "epoch 001: 100 / 2000 loss=2.5, num_updates=100" (fairseq) */
+static bool counts_within(const struct command_form *form) {
+    for (int i = 0; i < form->count && form->global; i++)
+        if (form->fields[i].kind & (COMMAND_IS_STEP | COMMAND_IS_PART) &&
+            !(form->fields[i].kind & COMMAND_IS_GLOBAL))
+            return true;
+    return false;
+}
+
 /* "12/14", not "0.7/0.75" */
 static bool is_share(const struct command_field *field, const double *numbers) {
     return field->kind & COMMAND_IS_SHARE &&
@@ -140,13 +150,15 @@ static void spell(struct command_draft *draft, const struct command_field *field
     memcpy(draft->names + (field->name - draft->names), name->text, strlen(name->text));
 }
 
-/* The name of the field, which is new where none is found; NULL = there is no room for another. */
+/* The name of the field, which is new where none is found; NULL = there is no room for another.
+ * `of_epochs`: its line is about an epoch, though it may have the steps of all. */
 static struct name *settle(struct command_names *names, struct command_draft *draft,
-                           struct command_field *field, bool by_epoch) {
+                           struct command_field *field, bool by_epoch, bool of_epochs) {
     double value = draft->numbers[field->number];
     uint32_t hash = hash_of(field->name);
     struct name *name = find(names, field->name, hash);
-    if (name && name->by_step && by_epoch && !(field->kind & COMMAND_IS_EPOCH)) {
+    if (name && ((name->by_step && by_epoch) || (name->within && of_epochs)) &&
+        !(field->kind & COMMAND_IS_EPOCH)) {
         spell(draft, field, name);
         command_draft_rename(draft, field, "", "_epoch");
         hash = hash_of(field->name);
@@ -168,6 +180,8 @@ bool command_names_settle(struct command_names **all, struct command_draft *draf
     struct command_form *form = &draft->form;
     bool by_step = !form->bar && has_kind(form, COMMAND_IS_STEP | COMMAND_IS_PART),
          by_epoch = !form->bar && !by_step && has_kind(form, COMMAND_IS_EPOCH),
+         within = counts_within(form),
+         of_epochs = form->global && !within && has_kind(form, COMMAND_IS_EPOCH),
          trains = is_of_training(form), outdated = false;
     int count = form->count;
     form->count = 0;
@@ -176,8 +190,9 @@ bool command_names_settle(struct command_names **all, struct command_draft *draf
         struct command_field field = draft->fields[i];
         if (trains && !*field.unit)
             field.unit = unit_of_name(field.name);
-        struct name *name =
-            field.kind & COMMAND_IS_VALUE ? settle(names, draft, &field, by_epoch) : NULL;
+        struct name *name = field.kind & COMMAND_IS_VALUE
+                                ? settle(names, draft, &field, by_epoch, of_epochs)
+                                : NULL;
         if (name && form->object && name->line == names->line) {
             draft->fields[name->field] = field;
             continue;
@@ -186,6 +201,7 @@ bool command_names_settle(struct command_names **all, struct command_draft *draf
             outdated |= by_step && !name->by_step && name->by_epoch;
             name->by_step |= by_step;
             name->by_epoch |= by_epoch;
+            name->within |= within;
             name->line = names->line;
             name->field = form->count;
         }

@@ -287,6 +287,24 @@ LAB_TEST(steps_and_epochs_of_one_name_are_two) {
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
 
+/* Given steps of an epoch and of all epochs in a line, and those of all alone in another, then the
+ * latter has the epoch's means (fairseq). */
+LAB_TEST(means_of_epochs_may_have_global_steps) {
+    static const char *const cases[][2] = {
+        {"| train_inner | epoch 001:    100 / 2000 loss=10.5, ppl=1234, num_updates=100",
+         "loss=10.5@100 ppl=1234@100"},
+        {"| valid | epoch 001 | valid on 'valid' subset | loss 10.1 | num_updates 2000",
+         "val_loss=10.1@2000"},
+        {"| train | epoch 001 | loss 10.3 | ppl 1024 | num_updates 2000",
+         "loss_epoch=10.3@2000 ppl_epoch=1024@2000"},
+        {"| train_inner | epoch 002:    100 / 2000 loss=9.5, ppl=1034, num_updates=2100",
+         "loss=9.5@2100 ppl=1034@2100"},
+        {NULL},
+        {"epoch 1 | loss 2.5 | num_updates 20", "loss=2.5@20"},
+    };
+    assert_reads(cases, sizeof cases / sizeof *cases);
+}
+
 /* Given lines about an epoch of before, then they neither count it nor are its values the last. */
 LAB_TEST(what_was_before_is_kept_apart) {
     static const char *const cases[][2] = {
