@@ -24,8 +24,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define STARS         3
-#define HEADING_BYTES 48
+#define STARS 3
 
 static const char *trim(const char *text, size_t *length, const char *marks) {
     while (*length > 0 && (isspace((unsigned char)*text) || (*text && strchr(marks, *text))))
@@ -91,28 +90,53 @@ static const char *of_object(const char *line, size_t length) {
     return word + 1 < length && line[word + 1] == '"' ? phase_of(line + 1, word) : NULL;
 }
 
-/* "> EVALUATION", "--- Test results ---", "Validating...": a heading that says no more. */
+/* A word of such a heading; `*ret_phase`: what it is of, or NULL. */
+static bool is_of_heading(const char *word, size_t length, const char **ret_phase) {
+    static const char *const others[] = {"results", "result",   "metrics", "set",    "performance",
+                                         "running", "phase",    "stats",   "step",   "the",
+                                         "model",   "starting", "begin",   "summary"};
+    *ret_phase = phase_of(word, length);
+    if (*ret_phase)
+        return !(command_meaning_look_up(word, length) & COMMAND_TRAINING);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == length && strncasecmp(others[i], word, length) == 0)
+            return true;
+    return false;
+}
+
+/* "2026-01-05 10:00:00 - INFO - ", "[rank0]: ", "INFO ", or nothing: what loggers begin with. */
+static bool is_prefix(const char *text, size_t length) {
+    size_t word = 0;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    if (length == 0 || strchr("]|>-*=#)", text[length - 1]))
+        return true;
+    bool colon = text[length - 1] == ':';
+    length -= colon;
+    while (word < length && isupper((unsigned char)text[length - 1 - word]))
+        word++;
+    return (colon && length > 0 && text[length - 1] == ']') ||
+           (word > 0 && command_meaning_look_up(text + length - word, word) == COMMAND_LEVEL);
+}
+
+/* "> EVALUATION", "--- Test results ---", "INFO Validating...": a heading that says no more. */
 static const char *of_heading(const char *line, size_t length) {
-    static const char *const others[] = {"results",  "result", "metrics", "set",  "performance",
-                                         "running",  "phase",  "stats",   "step", "the",
-                                         "starting", "begin",  "model",   "eval", "summary"};
-    const char *names = NULL;
-    line = trim(line, &length, "*=-#>~_+.:[]()<|! ");
-    if (length == 0 || length > HEADING_BYTES)
-        return NULL;
-    for (size_t word; length > 0; line += word, length -= word) {
-        word = word_length(line, length);
-        const char *phase = word > 0 ? phase_of(line, word) : NULL;
-        bool known = phase != NULL;
-        for (size_t i = 0; !known && i < sizeof others / sizeof *others; i++)
-            known = strlen(others[i]) == word && strncasecmp(others[i], line, word) == 0;
-        if (!known || (phase && command_meaning_look_up(line, word) & COMMAND_TRAINING))
-            return NULL;
-        names = names ? names : phase;
-        while (word < length && line[word] == ' ')
+    const char *names = NULL, *phase;
+    line = trim(line, &length, "*=-#>~_+.:[]()<|!");
+    while (length > 0) {
+        size_t word = 0;
+        while (word < length && isalpha((unsigned char)line[length - 1 - word]))
             word++;
+        if (word == 0 || !is_of_heading(line + length - word, word, &phase))
+            break;
+        length -= word;
+        names = phase ? phase : names;
+        if (length > 0 && !isspace((unsigned char)line[length - 1]))
+            break;
+        while (length > 0 && isspace((unsigned char)line[length - 1]))
+            length--;
     }
-    return names;
+    return names && is_prefix(line, length) ? names : NULL;
 }
 
 static bool is_of_best(const char *line, size_t length) {
@@ -125,7 +149,7 @@ static bool is_of_best(const char *line, size_t length) {
 const char *command_line_announces(const char *line, size_t length, bool valued) {
     const char *names = NULL;
     bool worded = isalnum((unsigned char)line[length - 1]); /* as most lines end */
-    if (worded && (valued || length > HEADING_BYTES))
+    if (worded && valued)
         return NULL;
     line = trim(line, &length, "");
     if (length == 0)

@@ -295,6 +295,16 @@ LAB_TEST(headings_of_evaluations_name_values) {
         {"acc: 0.5", "test_acc=0.5@10"},
         {"test the new loss", ""},
         {"acc: 0.6", "acc=0.6@10"},
+        {"2026-01-05 10:00:00,123 - INFO - Evaluating...", ""},
+        {"2026-01-05 10:00:01,123 - INFO - acc: 0.7", "eval_acc=0.7@10"},
+        {"[rank0]: Validation", ""},
+        {"[rank0]: acc: 0.8", "r0:val_acc=0.8"},
+        {"Loading the test set", ""},
+        {"acc: 0.6", "acc=0.6@10"},
+        {"split: test", ""},
+        {"acc: 0.7", "acc=0.7@10"},
+        {"INFO Testing", ""},
+        {"INFO acc 0.9", "test_acc=0.9@10"},
     };
     assert_reads(cases, sizeof cases / sizeof *cases);
 }
