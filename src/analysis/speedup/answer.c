@@ -305,7 +305,7 @@ static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_g
 
 /* Why one whose interval lies on one side of 1 isn't certain. */
 static const char *corrected_words(const struct lab_claim *claim) {
-    return lab_claim_is_corrected(claim) ? ", corrected for all comparisons" : "";
+    return lab_claim_is_corrected(claim) ? " after correction for all comparisons" : "";
 }
 
 const char *lab_speedup_runs(int fewest, int most, struct lab_arena *arena) {
@@ -340,9 +340,11 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
     const char *runs = claim->n > 1 && claim->n < pool->runs
                            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
                            : lab_speedup_runs(claim->n, pool->runs, arena);
-    return lab_arena_printf(arena, "%s%s %s, %s (%s%s%s)%s%s.", open ? "Inconclusive: " : "", who,
+    const char *ci = lab_claim_is_corrected(claim) ? "95% CI of this one alone, " : "95% CI, ";
+    return lab_arena_printf(arena, "%s%s%s%s %s, %s (%s%s)%s%s.", open ? "Inconclusive" : "",
+                            corrected_words(claim), open ? ": " : "", who,
                             ratio_words(gangs, pool, arena), pool->over,
-                            isnan(claim->low) ? "" : "95% CI, ", runs, corrected_words(claim),
+                            isnan(claim->low) ? "" : ci, runs,
                             open && *next ? "; "
                             : open        ? ""
                                           : doubt_words(gangs, pool, arena),
@@ -412,8 +414,8 @@ static void add_speedup(const struct lab_gangs *gangs, const struct lab_gang_poo
     const char *who = lab_arena_printf(arena, "%d %ss", pool->devices, gangs->unit);
     bool open = pool->claim.verdict == LAB_CLAIM_INCONCLUSIVE && pool->cells > 1;
     if (open && text->length == 0 && add_points(gangs, pool, text, arena))
-        lab_str_printf(text, " Mean of %d points: inconclusive, %s%s.", pool->cells, pool->times,
-                       corrected_words(&pool->claim));
+        lab_str_printf(text, " Mean of %d points: inconclusive%s, %s.", pool->cells,
+                       corrected_words(&pool->claim), pool->times);
     else
         lab_str_add(text, speed_words(gangs, pool, who, arena));
 }

@@ -266,7 +266,7 @@ static const char *overview_words(const struct lab_page *page, const struct lab_
     lab_str_printf(&words, "%s%s%s", rows, *rows ? " " : "", caption);
     if (open)
         lab_str_printf(&words, " ?: inconclusive%s.",
-                       corrected ? ", corrected for all comparisons" : "");
+                       corrected ? "; verdicts are corrected for all comparisons" : "");
     return lab_arena_strdup(arena, words.text);
 }
 

@@ -199,7 +199,8 @@ LAB_TEST(test_a_mean_that_is_open_by_correction_says_so) {
         given_training(&given, "medium", speedups, 3, 0.15);
         struct lab_analysis_result result = when_asked(&given, "speedup");
         bool is = lab_claim_is_corrected(&result.claims[0]);
-        assert_int_equal(strstr(result.answer, ", corrected for all comparisons") != NULL, is);
+        assert_int_equal(strstr(result.answer, " after correction for all comparisons") != NULL,
+                         is);
         corrected += is;
         given_end(&given);
     }
