@@ -68,9 +68,17 @@ static void add_state(const struct study_digest *digest, const struct study_row 
     LAB_AUTO(str, remark);
     study_add_remark(digest, row, &remark);
     lab_str_printf(out, "%s%s", done && remark.length ? ", " : "", remark.text);
-    double overlap = lab_run_result(row->run[0])->gang_overlap;
-    if (row->run[0]->rank_count > 1 && row->rate_count && !isnan(overlap))
-        lab_str_printf(out, "; ranks overlap %.0f%%", 100 * overlap);
+    double least = NAN, most = NAN; /* fmin and fmax pass NaN over */
+    for (int i = 0; i < row->run_count; i++) {
+        least = fmin(least, lab_run_result(row->run[i])->gang_overlap);
+        most = fmax(most, lab_run_result(row->run[i])->gang_overlap);
+    }
+    if (row->run[0]->rank_count > 1 && row->rate_count && !isnan(least)) {
+        lab_str_printf(out, "; ranks overlap %.0f", 100 * least);
+        if (round(100 * most) > round(100 * least))
+            lab_str_printf(out, " to %.0f", 100 * most);
+        lab_str_add(out, "%");
+    }
 }
 
 static void add_row(struct lab_doc *doc, const struct study_digest *digest,
