@@ -86,7 +86,8 @@ static void add_text(const struct repeat *repeat, int planned, bool busy, struct
         lab_str_printf(text, ": too noisy, at this spread more than %d runs per point are needed",
                        LAB_CLAIM_RUNS_MOST);
     else if (repeat->needed > repeat->n)
-        lab_str_printf(text, ". %s", lab_claim_next(repeat->claim, arena));
+        lab_str_printf(text, ". %s%s", lab_claim_next(repeat->claim, arena),
+                       busy ? " at this noise; fewer on a quiet machine" : "");
     else /* the spread would do: so few runs, or so many comparisons, don't */
         lab_str_printf(text, " with %d run%s per point: run %d", repeat->n,
                        repeat->n == 1 ? "" : "s", repeat->advised);
