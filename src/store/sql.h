@@ -1,6 +1,7 @@
 /*
- * sql.h: values on their way into SQLite's statements and out of them. A row to write is an array
- * of cells in the order of the statement's parameters: LAB_ROW(SQL_INT(run), SQL_TEXT(name)).
+ * sql.h: databases, and values on their way into SQLite's statements and out of them. A row to
+ * write is an array of cells in the order of the statement's parameters:
+ * LAB_ROW(SQL_INT(run), SQL_TEXT(name)).
  */
 #pragma once
 
@@ -8,6 +9,16 @@
 
 #include <sqlite3.h>
 #include <stdint.h>
+
+/*
+ * As sqlite3_open_v2. Others may write where a database lies: SQLite opens no pipe there, which it
+ * would wait for, and nothing beside a database (-wal, -shm, -journal) that has a second name,
+ * which it would write over.
+ */
+int lab_sql_open(const char *file, int flags, sqlite3 **ret_db);
+
+/* The first file beside the database that isn't opened; NULL = none. */
+const char *lab_sql_find_refused(const char *path, struct lab_arena *arena);
 
 struct lab_sql_cell {
     enum {

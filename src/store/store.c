@@ -134,8 +134,7 @@ static void disconnect(struct lab_store *store) {
 
 int lab_store_connect(struct lab_store *store, const char *file, int flags, struct lab_err *err) {
     /* a handle belongs to one thread at a time: no column is worth a lock */
-    int code = sqlite3_open_v2(file, &store->db,
-                               flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = lab_sql_open(file, flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, &store->db);
     if (!store->db)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s: SQLite can't start", store->path);
     if (code)
@@ -183,6 +182,8 @@ static bool has_content(struct lab_arena *arena, const char *path, const char *s
  */
 static int open_unwritable(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
     const char *const suffixes[] = {"-wal", "-journal"};
+    if (lab_store_check_beside(store, err) < 0)
+        return -1;
     for (int i = 0; i < 2; i++) {
         if (has_content(arena, store->path, suffixes[i]))
             return lab_err_set(

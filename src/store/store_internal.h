@@ -110,6 +110,9 @@ int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret
  * what it has. */
 int lab_store_connect(struct lab_store *store, const char *file, int flags, struct lab_err *err);
 
+/* Fails where something beside the file isn't opened (lab_sql_open). */
+int lab_store_check_beside(struct lab_store *store, struct lab_err *err);
+
 /* Closes as it is, without tidying up. */
 void lab_store_abandon(struct lab_store *store);
 

@@ -18,6 +18,16 @@ static int fail_system(struct lab_store *store, const char *what, struct lab_err
                        sqlite3_errmsg(store->db));
 }
 
+int lab_store_check_beside(struct lab_store *store, struct lab_err *err) {
+    LAB_AUTO(arena, arena);
+    const char *refused = lab_sql_find_refused(store->path, &arena);
+    return !refused ? 0
+                    : lab_err_set(err, LAB_ERR_SYSTEM,
+                                  "%s is a link, a pipe or a device, or has a second name (a hard "
+                                  "link): it isn't opened; move it away",
+                                  refused);
+}
+
 int lab_store_fail(struct lab_store *store, struct lab_err *err) {
     const char *text = sqlite3_errmsg(store->db);
     switch (sqlite3_errcode(store->db) & 0xff) {
@@ -39,7 +49,8 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err) {
     case SQLITE_PERM:
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s can't be written to: %s", store->path, text);
     case SQLITE_CANTOPEN:
-        return fail_system(store, "can't be opened", err);
+        return lab_store_check_beside(store, err) < 0 ? -1
+                                                      : fail_system(store, "can't be opened", err);
     case SQLITE_IOERR:
         return fail_system(store, "can't be read or written", err);
     default:

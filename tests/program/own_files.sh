@@ -49,6 +49,30 @@ grep -q "log not written: .*$id.stdout is a link" "$folder/logs/experiment.log" 
 grep -q "log not written: .*$id.stderr is a pipe" "$folder/logs/experiment.log" || fail "$what: no word of the pipe"
 [ "$(cat precious)" = precious ] || fail "a file outside of the study was written to"
 
+# what SQLite keeps beside the study's file: it isn't opened, whatever command reads the study; other studies go on
+unfinished beside
+cp -a "$folder" saved
+for trap in "ln $work/precious" mkfifo; do
+    for end in -wal -shm -journal; do
+        what="a study with '${trap%% *}' as study.db$end"
+        rm -f "$folder/study.db$end"
+        $trap "$folder/study.db$end"
+        for look in "show $folder" "export $folder" "run quick_test device=sim:l40s-10 --dry-run" list; do
+            # shellcheck disable=SC2086 # words
+            timeout 20 "$gpulab" $look >"$work/out" 2>"$work/err" </dev/null
+            [ $? != 124 ] || fail "$what: $look hangs"
+        done
+        resume beside
+        expect_status 1
+        expect_err "study.db$end is a link, a pipe or a device, or has a second name"
+        [ "$(cat precious)" = precious ] || fail "$what: a file outside of the study was written to"
+        rm -rf "$folder" && cp -a saved "$folder"
+    done
+done
+resume beside
+expect_err "resuming .*outputs/beside/"
+expect_status 0
+
 # the folder of another user
 if [ "$(id -u)" = 0 ]; then
     unfinished theirs

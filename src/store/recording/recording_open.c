@@ -72,7 +72,7 @@ static void note_length(struct lab_store *store, struct lab_recording_notes *not
 static int open_damaged(struct lab_store *store, struct lab_recording_notes *notes,
                         struct lab_err *err) {
     const char *file = lab_store_file_name(notes->arena, store->path);
-    if (sqlite3_open_v2(file, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL))
+    if (lab_sql_open(file, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, &store->db))
         return store->db ? lab_store_fail(store, err)
                          : lab_err_set(err, LAB_ERR_SYSTEM, "%s: SQLite can't start", store->path);
     sqlite3_busy_timeout(store->db, LAB_STORE_WAIT_MS);

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/str.h"
 #include "base/subprocess.h"
+#include "store/sql.h"
 #include "store/trace/trace_internal.h"
 
 #include <errno.h>
@@ -131,7 +132,7 @@ static int read_database(const char *path, const char *name, struct lab_arena *a
         return -1;
     /* SQLite takes some names for something else than files (":memory:") */
     const char *file = lab_arena_printf(arena, "%s%s", path[0] == '/' ? "" : "./", path);
-    int code = sqlite3_open_v2(file, &reader.db, SQLITE_OPEN_READONLY, NULL);
+    int code = lab_sql_open(file, SQLITE_OPEN_READONLY, &reader.db);
     int result;
     if (!reader.db)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s: SQLite can't start", name);

@@ -155,7 +155,7 @@ static struct finding look_through(const struct lab_tuning_cache *cache) {
 }
 
 static int open_file(struct lab_tuning_cache *cache, int flags, struct lab_err *err) {
-    if (sqlite3_open_v2(cache->path, &cache->db, flags | SQLITE_OPEN_EXRESCODE, NULL)) {
+    if (lab_sql_open(cache->path, flags | SQLITE_OPEN_EXRESCODE, &cache->db)) {
         lab_err_set(err, LAB_ERR_SYSTEM, "%s can't be opened: %s", cache->path,
                     cache->db ? sqlite3_errmsg(cache->db) : "out of memory");
         sqlite3_close(cache->db);

@@ -111,6 +111,34 @@ LAB_TEST(triggers_in_a_file_do_not_fire) {
     lab_store_close(store);
 }
 
+/* Who may write to a study's folder puts links and pipes where SQLite keeps changes: what they lead
+ * to stays as it is, and nothing waits for a pipe's other end. */
+LAB_TEST(traps_beside_a_file_are_not_opened) {
+    static const char *const beside[] = {"-wal", "-shm", "-journal"};
+    const char *victim = lab_arena_printf(&arena, "%s/victim", folder);
+    write_bytes(victim, "precious", 8, 0);
+    lab_store_close(create(path));
+    alarm(20); /* a pipe has no other end */
+    for (int i = 0; i < 9; i++) {
+        const char *trap = lab_arena_printf(&arena, "%s%s", path, beside[i / 3]);
+        assert_int_equal(i % 3 == 0   ? symlink(victim, trap)
+                         : i % 3 == 1 ? link(victim, trap)
+                                      : mkfifo(trap, 0666),
+                         0);
+        const char *gist = lab_arena_printf(&arena, "%s is a link, a pipe or a device", trap);
+        assert_refused(lab_store_open(path, LAB_STORE_WRITE, &unused, &err), LAB_ERR_SYSTEM, gist);
+        if (lab_str_equal(beside[i / 3], "-journal"))
+            assert_refused(lab_store_open(path, LAB_STORE_READ, &unused, &err), LAB_ERR_SYSTEM,
+                           gist);
+        struct stat info;
+        assert_int_equal(stat(victim, &info), 0);
+        assert_int_equal(info.st_size, 8);
+        assert_int_equal(unlink(trap), 0);
+        lab_store_close(reopen(LAB_STORE_WRITE));
+    }
+    alarm(0);
+}
+
 LAB_TEST(an_existing_file_is_never_replaced) {
     write_bytes(path, "mine", 4, 0);
     assert_refused(lab_store_create(path, &a_study, two_runs, 2, &unused, &err), LAB_ERR_USER,
