@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,8 +85,10 @@ static int check_file(int fd, const char *path, struct lab_err *err) {
  * write there would choose one directory for root and another one for the others. */
 static bool is_open_to_all(const char *path) {
     struct stat info;
+    struct statvfs system; /* a container's may be read-only */
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode) &&
-           (info.st_mode & (S_IWOTH | S_IXOTH)) == (S_IWOTH | S_IXOTH);
+           (info.st_mode & (S_IWOTH | S_IXOTH)) == (S_IWOTH | S_IXOTH) &&
+           statvfs(path, &system) == 0 && !(system.f_flag & ST_RDONLY);
 }
 
 const char *lab_lease_directory(const char *const *places) {

@@ -116,6 +116,11 @@ for trap in "ln -s /home/ada/precious" "ln -s /home/ada/missing" mkfifo; do
     same precious /home/ada/precious
     [ ! -e /home/ada/missing ] || fail "$what: made a file for bob"
 done
+# as in a container, whose /run/lock is there and can't be written to
+mount -t tmpfs -o ro,mode=1777 tmpfs /run/lock && mkfifo "/tmp/${lock##*/}"
+as ada gpulab run quick_test device=cpu:0 --no-report
+expect_err "/tmp/${lock##*/} is not a plain file"
+rm "/tmp/${lock##*/}" && umount /run/lock
 
 as bob sh -c 'mkdir -m 777 /tmp/gpulab-scratch-aaaaaa && echo bob >/tmp/gpulab-scratch-aaaaaa/own
               ln -s /home/ada/done /tmp/gpulab-scratch-bbbbbb'
