@@ -13,6 +13,7 @@
  *   FAKE_CUDA_GROUPS=15        so many slices at most
  *   FAKE_CUDA_DRIFT_NS=5000    added to the GPU's clock from now on
  *   FAKE_CUDA_FAIL=NAME:CODE[,NAME:CODE…]   these functions fail, also those of NVML
+ *   FAKE_CUDA_HANG=NAME        this function never returns
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int64_t fake_number(const char *variable, int64_t fallback) {
     const char *text = getenv(variable);
@@ -11,8 +12,10 @@ int64_t fake_number(const char *variable, int64_t fallback) {
 }
 
 int fake_injected(const char *function) {
-    const char *at = getenv("FAKE_CUDA_FAIL");
+    const char *at = getenv("FAKE_CUDA_FAIL"), *hangs = getenv("FAKE_CUDA_HANG");
     size_t length = strlen(function);
+    while (hangs && strcmp(hangs, function) == 0)
+        pause();
     while (at && *at) {
         if (strncmp(at, function, length) == 0 && at[length] == ':')
             return (int)strtol(at + length + 1, NULL, 10);

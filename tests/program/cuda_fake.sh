@@ -77,6 +77,14 @@ FAKE_CUDA_FAIL=cuInit:999 fails 'opening cuda:0: cuInit: .*\(999\).*Xid'
 FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain:46 FAKE_CUDA_MODE=3 fails 'another process has the GPU in exclusive mode'
 FAKE_CUDA_FAIL=cuMemAlloc:2 fails 'out of device memory: .* asked for, 1\.00 GiB of 1\.00 GiB free on cuda:0'
 FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:700 fails 'illegal memory access .*\(700\); this process'
+for call in cuInit cuDevicePrimaryCtxRetain; do # that never returns
+    what="a bench whose $call hangs"
+    FAKE_CUDA_HANG=$call GPULAB_DRIVER_LIMIT=0.2 timeout 30 "$gpulab" bench memcpy --device cuda:0 size=1M >"$work/out" \
+        2>"$work/err" </dev/null
+    status=$?
+    expect_status 1
+    expect_err "the NVIDIA driver hangs: $call has not returned for 0.2 s"
+done
 
 # whoever only looks or plans never initialises CUDA; the worker does
 FAKE_CUDA_FAIL=cuInit:999 run devices

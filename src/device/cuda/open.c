@@ -194,15 +194,37 @@ static int refuse_context(const struct cuda_device *device, lab_cu_result result
     return cuda_fail(result, "cuDevicePrimaryCtxRetain", err);
 }
 
+struct retaining { /* a driver that hangs keeps it */
+    const struct lab_cuda *cuda;
+    lab_cu_device ordinal;
+    lab_cu_context context;
+    lab_cu_result result;
+};
+
+static void ask_context(void *opaque) {
+    struct retaining *retaining = opaque;
+    lab_ask_calling("cuDevicePrimaryCtxRetain");
+    retaining->result =
+        retaining->cuda->cuDevicePrimaryCtxRetain(&retaining->context, retaining->ordinal);
+}
+
+static int retain_within_limit(struct cuda_device *device, struct lab_err *err) {
+    struct retaining *retaining = lab_mem_alloc(1, sizeof *retaining);
+    *retaining = (struct retaining){.cuda = device->cuda, .ordinal = device->ordinal};
+    if (lab_ask(ask_context, retaining, err) < 0)
+        return -1;
+    lab_cu_result result = retaining->result;
+    device->retained = result == LAB_CU_SUCCESS;
+    if (device->retained)
+        device->context = retaining->context;
+    lab_mem_free(retaining);
+    return device->retained ? 0 : refuse_context(device, result, err);
+}
+
 static int open_context(struct cuda_device *device, struct lab_err *err) {
     const struct lab_device_ref *ref = &device->base.ref;
-    lab_cu_result result =
-        device->cuda->cuDevicePrimaryCtxRetain(&device->context, device->ordinal);
-    if (result != LAB_CU_SUCCESS) {
-        device->context = NULL;
-        return refuse_context(device, result, err);
-    }
-    device->retained = true;
+    if (retain_within_limit(device, err) < 0)
+        return -1;
     device->sm_count = cuda_attribute(device, LAB_CU_MULTIPROCESSOR_COUNT);
     if (ref->slices > 1 && cuda_slice_open(device, ref->slices, ref->slice, err))
         return -1;
