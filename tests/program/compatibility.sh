@@ -6,13 +6,21 @@
 export XDG_STATE_HOME=$work/state HOME=$work/home XDG_CACHE_HOME=$work/cache GPULAB_LOCK_DIR=$work
 mkdir -p "$work/home" "$work/state/gpulab/studies" "$work/cache/gpulab" && cd "$work" || exit 1
 
-# Every value of the old results.json is in what is shown now.
+# Every value of the old results.json is in what is shown now; of metrics that is each value, not their summary.
 same_results() { # STUDY
     "$gpulab" export "$1" --json >now.json || fail "$1: no export"
     python3 - "$1/results.json" now.json <<'PY' || fail "$1: results differ from results.json"
 import json, sys
 old, new = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))["runs"]
 new = {run["run_id"]: run for run in new}
+for run in old:
+    metrics = {}
+    for metric in new.get(run["run_id"], {}).get("metrics", []):
+        metrics.setdefault((metric["name"], metric["rank"]), []).append(metric["value"])
+    for one in run.pop("metric_summary", []): # since 0.2.0
+        values = metrics.get((one["name"], one["rank"]), [0])
+        if (min(values), max(values), len(values)) != (one["min"], one["max"], one["values"]):
+            run["the summary of " + one["name"]] = one
 bad = [(run["run_id"], key) for run in old for key in run
        if key not in new.get(run["run_id"], {}) or new[run["run_id"]][key] != run[key]]
 for run_id, key in bad[:10]:
