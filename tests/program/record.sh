@@ -143,6 +143,9 @@ wait $live 2>/dev/null
 run record "${host[@]}" -o live.db -t 50ms
 expect_status 2
 expect_err 'live.db exists already, and live.db-wal holds samples of it: name another file, and keep both'
+run top live.db --once --summary live.db-wal
+expect_status 2
+expect_err 'live.db-wal is a database, .* never overwritten'
 rows live.db 'len(d) > 0'
 python3 -c 'import sqlite3; sqlite3.connect("none.db").execute("PRAGMA journal_mode = wal")' # killed at once
 run export none.db

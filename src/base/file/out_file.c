@@ -35,12 +35,22 @@ static void remove_leftovers(const char *folder) {
         lab_own_remove_leftovers(fd, LEFTOVER_S);
 }
 
+/* Or what SQLite keeps beside one: changes that aren't in it yet, in a WAL or a journal. */
 static bool is_database(const char *path) {
-    static const char head[] = "SQLite format 3";
-    char bytes[sizeof head];
+    static const struct {
+        size_t length;
+        const char *bytes;
+    } heads[] = {{16, "SQLite format 3"},
+                 {4, "\x37\x7f\x06\x82"},
+                 {4, "\x37\x7f\x06\x83"},
+                 {8, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"}};
+    char bytes[16];
     LAB_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    return fd >= 0 && read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes &&
-           memcmp(bytes, head, sizeof head) == 0;
+    ssize_t got = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (got >= (ssize_t)heads[i].length && memcmp(bytes, heads[i].bytes, heads[i].length) == 0)
+            return true;
+    return false;
 }
 
 int lab_out_file_check(const char *path, struct lab_err *err) {
