@@ -186,7 +186,8 @@ head -1 out | grep -q '^timestamp,elapsed_s,kind,index,' || fail "--csv -: no he
 [ "$(wc -l <out)" -gt 3 ] || fail "--csv -: $(wc -l <out) lines"
 "$gpulab" record "${host[@]}" --csv - -o piped.db 2>err | head -3 >out
 [ "$(wc -l <out)" = 3 ] || fail "--csv - | head -3: $(cat out)"
-[ ! -s err ] || fail "--csv - | head -3: $(cat err)"
+# a busy machine is told that it takes samples of processes less often
+if grep -v 'an interval of .* is too short here' err; then fail "--csv - | head -3: $(cat err)"; fi
 "$gpulab" record "${host[@]}" --csv - -o left.db -- sh -c 'sleep 0.1; echo 1 >finished' 2>err | head -1 >out
 [ -e finished ] || fail "the reader of the CSV took the command with it"
 run record "${host[@]}" --csv lines.csv -t 50ms -o lines.db
