@@ -170,28 +170,28 @@ static void name_by_group(const struct command_line *line, const struct command_
 
 /* 1 = it is a field now, 0 = it has no name, -1 = there is no room. */
 static int add_item(struct command_draft *draft, const struct command_line *line,
-                    const struct command_item *item, struct command_field *field,
+                    const struct command_item *item, struct command_field field,
                     const struct naming *naming) {
     char name[NAME_BYTES];
-    bool value = field->kind & COMMAND_IS_VALUE;
+    bool value = field.kind & COMMAND_IS_VALUE;
     bool both = value && item->of >= 0 && names_both(line, item);
-    int second = field->of;
-    field->name = value ? join_name(line, item, naming, both, name) : "";
-    if (value && !*field->name)
+    int second = field.of;
+    field.name = value ? join_name(line, item, naming, both, name) : "";
+    if (value && !*field.name)
         return 0;
     if (value && item->words > 0 && has_field(draft, name))
         name_by_group(line, item, name);
     if (both) {
-        field->kind &= ~(unsigned)COMMAND_IS_SHARE;
-        field->of = -1;
+        field.kind &= ~(unsigned)COMMAND_IS_SHARE;
+        field.of = -1;
     }
-    if (!command_draft_add(draft, field))
+    if (!command_draft_add(draft, &field))
         return -1;
     if (!both)
         return 1;
-    field->name = join_name(line, item, naming, 2, name);
-    field->number = second;
-    return command_draft_add(draft, field) ? 1 : -1;
+    field.name = join_name(line, item, naming, 2, name);
+    field.number = second;
+    return command_draft_add(draft, &field) ? 1 : -1;
 }
 
 /* --- a line --- */
@@ -398,7 +398,7 @@ void command_printed_line(struct command_draft *draft, const char *text, size_t 
                                        item.of < 0 ? -1 : places[item.of],
                                        kind | (item.inverse ? COMMAND_IS_INVERSE : 0)};
         struct naming naming = {recall.names, head, of_item};
-        int added = kind ? add_item(draft, &line, &item, &field, &naming) : 0;
+        int added = kind ? add_item(draft, &line, &item, field, &naming) : 0;
         if (added < 0)
             break;
         if (added == 0)
