@@ -197,7 +197,7 @@ run export "$study" --what metrics
 cat >"$work/train" <<'SCRIPT'
 #!/bin/sh
 for i in 1 2; do python3 -c 'import time; b = b"x" * (60 << 20); time.sleep(2)' & done
-for i in 1 1 2; do echo "step $i loss 0.5" && sleep 0.02; done
+for i in 1 1 2; do echo "step $i loss 0.5" && sleep 0.4; done # each is read before the next
 echo "[rank1]: step 2 loss 0.7"
 wait
 SCRIPT
