@@ -199,7 +199,7 @@ static void add_text(struct lab_doc *doc, const struct advice *advice) {
     lab_doc_text(doc, LAB_DOC_SAYS, "%s", basis_words(advice));
     if (share)
         lab_doc_text(doc, LAB_DOC_SAYS, "%s", share);
-    if (advice->known->simulated)
+    if (lab_gangs_lack_nvlink(&advice->known->gangs))
         lab_doc_text(doc, LAB_DOC_SAYS, "%s", LAB_TRAINING_SIMULATED_SUMS);
     if (!open)
         return;

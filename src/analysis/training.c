@@ -147,16 +147,17 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
     struct figures figures = {training.row_count, training.pair_count, training.error, NAN};
     part->untested = chosen ? NULL : lab_gangs_untested(&gangs, arena);
     const char *answer = gangs.pool_count > 0 ? lab_gangs_answer(&gangs, arena) : NULL;
-    bool limited = !study->simulated || (answer && strstr(answer, "No answer for "));
+    bool limited =
+        !lab_training_lacks_nvlink(study) || (answer && strstr(answer, "No answer for "));
     part->answer =
         answer ? lab_arena_printf(arena, "%s%s%s%s", chosen ? chosen : "", chosen ? " " : "",
                                   answer, limited ? "" : " " LAB_TRAINING_SIMULATED_SUMS)
                : chosen;
     lab_gangs_add_command(result, &gangs, arena);
-    if (lab_gangs_lack_nvlink(&gangs) && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
+    if (own->simulated && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
         result->further = "device=cuda";
         result->tests = LAB_GANGS_REAL;
-        result->further_first = true;
+        result->further_first = lab_gangs_lack_nvlink(&gangs);
     }
     if (lab_gangs_add_overview(part, &gangs, arena) && result->part_count == 1)
         result->by_point = lab_arena_printf(

@@ -77,7 +77,8 @@ enum lab_sum_way {
     LAB_SUM_RING, /* each sums a part, and parts go round: each link carries the same */
     /* the first device gathers all, sums, and gives back: through host memory */
     LAB_SUM_HIERARCHICAL,
-    LAB_SUM_NCCL, /* NVIDIA's library: between GPUs */
+    LAB_SUM_NCCL,   /* NVIDIA's library: between GPUs */
+    LAB_SUM_NVLINK, /* a ring over simulated NVLinks: chosen by auto, no one asks for it */
 };
 
 /*
@@ -96,7 +97,9 @@ enum lab_sum_way {
  * recorded its own; and no graph can capture it.
  */
 
-extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
+extern const char
+    *const lab_sum_ways[]; /* to ask for: "auto", "ring", …; NULL-terminated, by number */
+const char *lab_sum_way_name(enum lab_sum_way way);
 enum lab_sum_way lab_sum_way_find(const char *name); /* LAB_SUM_AUTO where it is none of them */
 
 struct lab_sum_setup {
@@ -141,7 +144,7 @@ int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
 
 /* The way that the group's last sum has taken; LAB_SUM_AUTO = it has opened none. */
 enum lab_sum_way lab_group_sum_way(const struct lab_group *group);
-/* What it goes through: "host memory", "device memory", "NCCL". */
+/* What it goes through: "host memory", "device memory", "NCCL", "NVLink". */
 const char *lab_sum_through(const struct lab_sum *sum);
 /* Why it isn't the way that was asked for, or what simulated sums leave out, as a sentence; NULL =
  * neither is so. */

@@ -15,6 +15,10 @@ enum lab_sum_way lab_sum_way_find(const char *name) {
     return way < 0 ? LAB_SUM_AUTO : (enum lab_sum_way)way;
 }
 
+const char *lab_sum_way_name(enum lab_sum_way way) {
+    return way == LAB_SUM_NVLINK ? "nvlink" : lab_sum_ways[way];
+}
+
 struct lab_sum {
     struct lab_sum_place place;
     const struct lab_sum_kind *kind; /* that is open; NULL = none is */
@@ -124,13 +128,15 @@ static int list_kinds(const struct lab_sum *sum, enum lab_sum_way asked,
 
 static void keep_note(struct lab_sum *sum, enum lab_sum_way asked, const char *why) {
     bool simulated = sum->place.device->ref.simulated && sum->place.ranks > 1;
-    if (simulated && (asked == LAB_SUM_AUTO || sum->kind->way == asked))
-        snprintf(sum->note, sizeof sum->note,
-                 "simulated sums go through %s; NVLink isn't simulated", sum->kind->through);
+    if (simulated && asked == LAB_SUM_AUTO && sum->kind->way != LAB_SUM_NVLINK)
+        snprintf(
+            sum->note, sizeof sum->note,
+            "simulated sums go through %s: without NVLink, copies between GPUs aren't simulated",
+            sum->kind->through);
     if (asked == LAB_SUM_AUTO || sum->kind->way == asked)
         return;
     snprintf(sum->note, sizeof sum->note, "allreduce=%s not available, used %s through %s: %s",
-             lab_sum_ways[asked], lab_sum_ways[sum->kind->way], sum->kind->through, why);
+             lab_sum_ways[asked], lab_sum_way_name(sum->kind->way), sum->kind->through, why);
 }
 
 static int choose(struct lab_sum *sum, enum lab_sum_way asked, struct lab_err *err) {

@@ -203,7 +203,7 @@ void worker_complete_result(struct rank *rank) {
     result->setup_s = rank->session.setup_s;
     result->disturbed = rank->worker->job.disturb;
     if (rank->worker->group && lab_group_sum_way(rank->worker->group) != LAB_SUM_AUTO)
-        result->allreduce = lab_sum_ways[lab_group_sum_way(rank->worker->group)];
+        result->allreduce = lab_sum_way_name(lab_group_sum_way(rank->worker->group));
     set_verification(result, rank);
     set_proof(result, rank);
     set_conditions(result, &rank->measurement.conditions);

@@ -139,7 +139,7 @@ const char *lab_gangs_unshared(const struct lab_study_table *study);
  * number on the mean is, "from batch 32 up". NULL = it doesn't differ, or none pays off. */
 const char *lab_gangs_by_batch(const struct lab_gangs *gangs, struct lab_arena *arena);
 const char *lab_gangs_by_batch_where(const struct lab_gangs *gangs, struct lab_arena *arena);
-/* Simulated training: its sums go through host memory. */
+/* Simulated training whose sums went through host memory. */
 #define LAB_GANGS_LIMIT                                                                            \
     "No answer for GPUs with NVLink: simulated all-reduces go through host memory. "
 #define LAB_GANGS_REAL "Measure on real GPUs"

@@ -29,7 +29,7 @@
 #define LAB_TRAINING_ERROR_MOST 0.10 /* of left-out speed-ups */
 #define LAB_TRAINING_MODELS     3    /* that were run, to predict another */
 
-/* For any verdict on simulated devices that sum. */
+/* For any verdict on simulated devices that sum, where none of the sums went over NVLink. */
 #define LAB_TRAINING_SIMULATED_SUMS                                                                \
     "Simulated all-reduces go through host memory: not valid for GPUs with NVLink."
 
@@ -136,6 +136,10 @@ const char *lab_training_label(const struct lab_study_table *study, const struct
 
 /* Whether its devices train a model each (allreduce=none), instead of one together. */
 bool lab_training_is_apart(const struct lab_study_run *run);
+
+/* Whether devices are simulated and their sums went through host memory: with NVLink they would
+ * not. */
+bool lab_training_lacks_nvlink(const struct lab_study_table *study);
 
 /* In the order of their first points, rows by model, batch and devices; returns how many. Where
  * several single devices, or gangs of one size, did the same, the first by name counts. */

@@ -18,6 +18,17 @@ bool lab_training_is_apart(const struct lab_study_run *run) {
            lab_str_equal(lab_study_text(run, "options.allreduce"), "none");
 }
 
+bool lab_training_lacks_nvlink(const struct lab_study_table *study) {
+    int sums = 0, linked = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        bool several = run->rank_count > 1 && !lab_training_is_apart(run);
+        sums += several;
+        linked += several && lab_str_equal(run->result->allreduce, "nvlink");
+    }
+    return study->simulated && (sums == 0 || linked < sums);
+}
+
 /* The first key that two runs differ in and a set doesn't; NULL = they are of one set. */
 static const char *differing_key(const struct lab_study_run *a, const struct lab_study_run *b) {
     if (!lab_str_equal(a->run->workload, b->run->workload))

@@ -100,6 +100,7 @@ static const struct lab_option model_keys[] = {
     NUMBER("pageable_gb_s", sim_model, pageable_gb_s, .fallback = "6"),
     NUMBER("nvlink_gb_s", sim_model, nvlink_gb_s, .fallback = "0"),
     COUNT("nvlinks", sim_model, nvlinks, 0, 64, .fallback = "0"),
+    NUMBER("nvlink_us", sim_model, nvlink_us, .fallback = "3"),
     NUMBER("clock_mhz", sim_model, clock_mhz, .fallback = NULL),
     NUMBER("clock_min_mhz", sim_model, clock_min_mhz, .fallback = "300"),
     ELSEWHERE("power"),

@@ -92,8 +92,7 @@ static void start_launch(struct sim_stream *stream, const struct sim_command *co
     device->computing++;
 }
 
-/* Over NVLink where both have it and it carries anything, else over both slots. */
-static double peer_bytes_per_s(const struct sim_machine *machine, int from, int to) {
+double sim_peer_bytes_per_s(const struct sim_machine *machine, int from, int to) {
     const struct sim_gpu *a = &machine->gpus[from], *b = &machine->gpus[to];
     double nvlink = fmin(a->model->nvlink_gb_s, b->model->nvlink_gb_s);
     bool dead = (a->fault.dead >> (unsigned)to & 1) || (b->fault.dead >> (unsigned)from & 1);
@@ -115,9 +114,8 @@ static void route_copy(struct sim_stream *stream, const struct sim_command *comm
     stream->flow = (struct sim_flow){.route = &stream->route,
                                      .most_bytes_per_s =
                                          pageable ? 1e9 * model->pageable_gb_s : (double)INFINITY};
-    if (command->copy.peer) {
-        stream->flow.most_bytes_per_s =
-            peer_bytes_per_s(machine, device->unit, command->copy.peer - 1);
+    if (command->copy.peer_bytes_per_s > 0) {
+        stream->flow.most_bytes_per_s = command->copy.peer_bytes_per_s;
     } else if (stream->to_device && stream->from_device) { /* read and written */
         stream->flow.most_bytes_per_s = 0.5e9 * model->memory_gb_s;
     } else if (stream->to_device || stream->from_device) {
@@ -139,7 +137,8 @@ static void start_copy(struct sim_stream *stream, const struct sim_command *comm
     stream->flow.bytes_left = command->copy.bytes * factor;
     stream->busy = SIM_STARTING;
     stream->start_ns = device->world->time_ns;
-    stream->end_ns = later(stream->start_ns, stream->route.latency_s * factor + stall_s);
+    stream->end_ns = later(stream->start_ns,
+                           (stream->route.latency_s + command->copy.fixed_s) * factor + stall_s);
     device->copies_to += stream->to_device;
     device->copies_from += !stream->to_device;
 }

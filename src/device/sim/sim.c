@@ -3,6 +3,7 @@
  * all times are a model's. For planning, for teaching, and for tests of what analyses find.
  */
 #include "device/sim/sim.h"
+#include "device/sum.h"
 
 #include <assert.h>
 #include <math.h>
@@ -185,6 +186,8 @@ static const char *sim_why_together(struct lab_arena *arena) {
     return lab_arena_strdup(arena, "simulated devices share one process");
 }
 
+static const struct lab_sum_kind *const sums[] = {&sim_sum_nvlink, NULL};
+
 const struct lab_backend lab_backend_sim = {
     .name = "sim",
     .help =
@@ -195,4 +198,5 @@ const struct lab_backend lab_backend_sim = {
     .open = sim_open,
     .health = sim_health,
     .why_together = sim_why_together,
+    .sums = sums,
 };

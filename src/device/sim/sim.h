@@ -82,6 +82,7 @@ struct sim_model { /* of a GPU */
     double slot_gb_s, slot_us, pageable_gb_s; /* its own place on the bus */
     double nvlink_gb_s;                       /* to each other GPU that has them; 0 = it has none */
     int64_t nvlinks;
+    double nvlink_us; /* of a step of an all-reduce's ring */
     double clock_mhz, clock_min_mhz;
     struct sim_power power;
     struct sim_heat heat;
@@ -270,8 +271,9 @@ struct sim_command {
     union {
         struct {
             double bytes;
-            int node; /* index of the host's side */
-            int peer; /* 1 + the GPU that it goes to; 0 = none */
+            int node;                /* index of the host's side */
+            double peer_bytes_per_s; /* to another GPU; 0 = it goes to none */
+            double fixed_s;          /* beside its links' latencies */
             enum lab_memory_kind to_kind, from_kind;
         } copy;
         struct {
@@ -450,6 +452,11 @@ int sim_copy(struct lab_stream *stream, void *to, const void *from, size_t size_
              enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
 int sim_copy_peer(struct lab_stream *stream, struct lab_device *to_device, void *to,
                   const void *from, size_t size_bytes, struct lab_err *err);
+/* A copy to another GPU, at this rate and with so much beside its bytes. */
+void sim_copy_between(struct lab_stream *stream, double bytes, double fixed_s, double bytes_per_s);
+/* Over NVLink where both have it and it carries anything, else over both slots. */
+double sim_peer_bytes_per_s(const struct sim_machine *machine, int from, int to);
+extern const struct lab_sum_kind sim_sum_nvlink;
 int sim_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 /* A place behind the stream's last command, or in the graph that is being captured. */
 struct sim_command *sim_stream_add(struct sim_stream *stream, enum sim_command_kind kind);

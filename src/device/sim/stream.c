@@ -67,6 +67,16 @@ int sim_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
     return 0;
 }
 
+void sim_copy_between(struct lab_stream *base, double bytes, double fixed_s, double bytes_per_s) {
+    struct sim_stream *stream = (struct sim_stream *)base;
+    spend(stream, stream->device->gpu->model->copy_us);
+    struct sim_command *command = sim_stream_add(stream, SIM_COPY);
+    command->copy.bytes = bytes;
+    command->copy.to_kind = command->copy.from_kind = LAB_MEMORY_DEVICE;
+    command->copy.peer_bytes_per_s = bytes_per_s;
+    command->copy.fixed_s = fixed_s;
+}
+
 /* Priced on the sender's side: the receiver's memory must be there, its time doesn't move. */
 int sim_copy_peer(struct lab_stream *base, struct lab_device *to_base, void *to, const void *from,
                   size_t size_bytes, struct lab_err *err) {
@@ -77,11 +87,8 @@ int sim_copy_peer(struct lab_stream *base, struct lab_device *to_base, void *to,
         sim_memory_check(device, from, size_bytes, LAB_MEMORY_DEVICE, "the copy's source", NULL,
                          err) < 0)
         return -1;
-    spend(stream, device->gpu->model->copy_us);
-    struct sim_command *command = sim_stream_add(stream, SIM_COPY);
-    command->copy.bytes = (double)size_bytes;
-    command->copy.to_kind = command->copy.from_kind = LAB_MEMORY_DEVICE;
-    command->copy.peer = 1 + peer->unit;
+    sim_copy_between(base, (double)size_bytes, 0,
+                     sim_peer_bytes_per_s(device->machine, device->unit, peer->unit));
     return 0;
 }
 

@@ -219,6 +219,32 @@ LAB_TEST(simulated_devices_take_simulated_time) {
     release(ranks, 2);
 }
 
+static int64_t longest_sums(enum lab_sum_way way, enum lab_sum_way taken, const char *note) {
+    struct rank ranks[4] = {{0}};
+    struct rank like = {.selector = "sim:dgx-h100", .way = way, .values = LONGEST, .sums = 10};
+    int64_t longest_ns = 0;
+    run(ranks, 4, &like, 20);
+    for (int i = 0; i < 4; i++) {
+        if (ranks[i].failed)
+            fail_msg("rank %d: %s", i, ranks[i].err.text);
+        assert_int_equal(ranks[i].taken, taken);
+        assert_string_equal(ranks[i].note, note);
+        longest_ns = ranks[i].time_ns > longest_ns ? ranks[i].time_ns : longest_ns;
+    }
+    release(ranks, 4);
+    return longest_ns;
+}
+
+LAB_TEST(simulated_nvlinks_carry_a_ring) {
+    int64_t auto_ns = longest_sums(LAB_SUM_AUTO, LAB_SUM_NVLINK, "");
+    /* 10 sums of 6 steps of 3 us each, and two copies */
+    assert_true(auto_ns > 170 * LAB_NS_PER_US && auto_ns < 260 * LAB_NS_PER_US);
+    assert_true(longest_sums(LAB_SUM_RING, LAB_SUM_RING, "") > 2 * auto_ns);
+    longest_sums(LAB_SUM_NCCL, LAB_SUM_NVLINK,
+                 "allreduce=nccl not available, used nvlink through NVLink: only real NVIDIA GPUs "
+                 "have it");
+}
+
 /* --- trouble --- */
 
 LAB_TEST(a_rank_that_fails_ends_all) {
@@ -244,11 +270,11 @@ LAB_TEST(simulated_ranks_end_as_well) {
 }
 
 LAB_TEST(a_rank_that_fails_while_sums_are_opened_leaves_nothing_open) {
-    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2", "sim:dgx-h100"};
+    for (int i = 0; i < 3; i++) {
         struct rank ranks[2] = {{0}};
         struct rank like = {
-            .selector = selectors[i], .way = LAB_SUM_RING, .values = LONGEST, .sums = 1};
+            .selector = selectors[i], .way = LAB_SUM_AUTO, .values = LONGEST, .sums = 1};
         ranks[1].fails_opening = true;
         run(ranks, 2, &like, 20);
         assert_true(ranks[0].failed && ranks[1].failed);
@@ -260,11 +286,11 @@ LAB_TEST(a_rank_that_fails_while_sums_are_opened_leaves_nothing_open) {
 #define ENDED "rank 1 ended its all-reduces before the others"
 
 LAB_TEST(who_ends_its_sums_early_ends_those_who_wait_for_it) {
-    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2", "sim:dgx-h100"};
+    for (int i = 0; i < 3; i++) {
         struct rank ranks[2] = {{0}};
         struct rank like = {
-            .selector = selectors[i], .way = LAB_SUM_RING, .values = LONGEST, .sums = 3};
+            .selector = selectors[i], .way = LAB_SUM_AUTO, .values = LONGEST, .sums = 3};
         int64_t start_ns = lab_clock_now(lab_clock_system());
         ranks[1].sums_fewer = 1;
         run(ranks, 2, &like, 60);
@@ -278,7 +304,7 @@ LAB_TEST(who_ends_its_sums_early_ends_those_who_wait_for_it) {
 /* What a rank that doesn't answer may still use is never given back: in a process of its own. */
 static int close_beside_one_that_pauses(const char *selector) {
     struct rank ranks[2] = {{0}};
-    struct rank like = {.selector = selector, .way = LAB_SUM_RING, .values = LONGEST, .sums = 2};
+    struct rank like = {.selector = selector, .way = LAB_SUM_AUTO, .values = LONGEST, .sums = 2};
     ranks[0].pause_ms = 1500;
     ranks[1].sums_fewer = 1;
     run(ranks, 2, &like, 0.5);
@@ -286,14 +312,14 @@ static int close_beside_one_that_pauses(const char *selector) {
 }
 
 LAB_TEST(a_rank_can_close_its_device_beside_one_that_does_not_answer) {
-    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
-    pid_t children[2];
-    for (int i = 0; i < 2; i++) {
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2", "sim:dgx-h100"};
+    pid_t children[3];
+    for (int i = 0; i < 3; i++) {
         children[i] = fork();
         if (children[i] == 0)
             _exit(close_beside_one_that_pauses(selectors[i]));
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         int status = 0;
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
         assert_true(WIFEXITED(status));
