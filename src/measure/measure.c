@@ -551,14 +551,14 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
     struct lab_conditions conditions = {NAN, NAN, NAN, NAN, NAN};
     struct lab_conditions_reading before = {0};
     if (real)
-        before = lab_conditions_read();
+        before = lab_conditions_read(plan->parent);
     lab_nvtx_is_on(); /* loads what it needs, if anything: not within the first stretch */
     loop.start_ns = lab_clock_now(loop.clock);
     int result = warm_up(&loop, err);
     if (result == 0 && !loop.stopped)
         result = measure(&loop, err);
     if (result == 0 && real) {
-        struct lab_conditions_reading after = lab_conditions_read();
+        struct lab_conditions_reading after = lab_conditions_read(plan->parent);
         conditions = lab_conditions_between(&before, &after);
     }
     for (int i = 0; i < count && result == 0; i++)

@@ -57,6 +57,7 @@ struct lab_measure_plan {
     double chunk_s;            /* how long a chunk should take (0.1) */
     int64_t chunk_iterations;  /* > 0: a chunk has exactly so many instead, but for the last */
     uint64_t seed;             /* of the order of subjects */
+    int parent; /* a process that, with its children, isn't what else runs here; 0 = none */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
     /* optional: how fast the device's clock runs now, in MHz; asked after each chunk, 0 =

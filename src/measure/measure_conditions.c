@@ -6,7 +6,9 @@
 #include "base/file/file.h"
 #include "measure/measure_internal.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -60,10 +62,23 @@ struct lab_conditions_reading lab_conditions_parse(const char *stat, const char 
     return reading;
 }
 
-double lab_conditions_parse_start(const char *self_stat, double ticks_per_s) {
-    /* the second field is the program's name in brackets, and may itself hold brackets and
-     * blanks */
-    const char *rest = self_stat ? strrchr(self_stat, ')') : NULL;
+/* The second field is the program's name in brackets, and may itself hold brackets and blanks. */
+static const char *after_name(const char *process_stat) {
+    return process_stat ? strrchr(process_stat, ')') : NULL;
+}
+
+double lab_conditions_parse_cpu(const char *process_stat, double ticks_per_s) {
+    const char *rest = after_name(process_stat);
+    unsigned long long user, system;
+    long long children_user, children_system;
+    if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
+                        &user, &system, &children_user, &children_system) != 4)
+        return NAN;
+    return ((double)(user + system) + (double)(children_user + children_system)) / ticks_per_s;
+}
+
+double lab_conditions_parse_start(const char *process_stat, double ticks_per_s) {
+    const char *rest = after_name(process_stat);
     unsigned long long start;
     if (!rest || sscanf(rest,
                         ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
@@ -94,7 +109,39 @@ static const char *text_of(const char *path, struct lab_arena *arena) {
     return lab_file_read(path, FILE_BYTES_MOST, arena, &text, &length, &ignored) == 0 ? text : NULL;
 }
 
-struct lab_conditions_reading lab_conditions_read(void) {
+static double seconds_of_process(long pid, double ticks_per_s, struct lab_arena *arena) {
+    return lab_conditions_parse_cpu(text_of(lab_arena_printf(arena, "/proc/%ld/stat", pid), arena),
+                                    ticks_per_s);
+}
+
+/* Of the children that a thread has started, but for this process. */
+static double seconds_of_siblings(const char *children, double ticks_per_s,
+                                  struct lab_arena *arena) {
+    double sum = 0;
+    char *end;
+    for (long pid = children ? strtol(children, &end, 10) : 0; pid > 0; pid = strtol(end, &end, 10))
+        if (pid != getpid()) {
+            double one = seconds_of_process(pid, ticks_per_s, arena);
+            sum += isnan(one) ? 0 : one; /* it has just ended: its parent has its time */
+        }
+    return sum;
+}
+
+/* Of a parent and its children, but for this process. Children that have ended are in the parent's
+ * own time. NaN = it can't be read. */
+static double seconds_of_family(int parent, double ticks_per_s, struct lab_arena *arena) {
+    const char *path = lab_arena_printf(arena, "/proc/%d/task", parent);
+    LAB_AUTO_CLOSEDIR DIR *threads = opendir(path);
+    double sum = 0;
+    for (const struct dirent *entry; threads && (entry = readdir(threads));)
+        if (entry->d_name[0] != '.')
+            sum += seconds_of_siblings(
+                text_of(lab_arena_printf(arena, "%s/%s/children", path, entry->d_name), arena),
+                ticks_per_s, arena);
+    return sum + seconds_of_process(parent, ticks_per_s, arena);
+}
+
+struct lab_conditions_reading lab_conditions_read(int parent) {
     LAB_AUTO(arena, arena);
     double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     struct lab_conditions_reading reading =
@@ -103,8 +150,13 @@ struct lab_conditions_reading lab_conditions_read(void) {
                              text_of("/proc/pressure/memory", &arena), ticks_per_s);
     reading.time_s = seconds_of(CLOCK_MONOTONIC);
     reading.own_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID) + seconds_of_children();
+    double family_s = parent > 0 ? seconds_of_family(parent, ticks_per_s, &arena) : NAN;
+    bool known = !isnan(family_s);
+    reading.own_s += known ? family_s : 0;
+    const char *first =
+        known ? lab_arena_printf(&arena, "/proc/%d/stat", parent) : "/proc/self/stat";
     reading.age_s = seconds_of(CLOCK_BOOTTIME) -
-                    lab_conditions_parse_start(text_of("/proc/self/stat", &arena), ticks_per_s);
+                    lab_conditions_parse_start(text_of(first, &arena), ticks_per_s);
     return reading;
 }
 

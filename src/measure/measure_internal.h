@@ -43,7 +43,7 @@ struct lab_conditions_reading {
     double cpus;
     double load; /* averaged over a minute, all threads */
     double pressure_cpu_s, pressure_memory_s;
-    double own_s, age_s; /* this process: CPU time and time since its start */
+    double own_s, age_s; /* CPU time of what is ours, and time since its first process began */
 };
 
 /* From the files' texts; NULL or unreadable ones leave their figures NaN. Sets none of time_s,
@@ -51,8 +51,12 @@ struct lab_conditions_reading {
 struct lab_conditions_reading lab_conditions_parse(const char *stat, const char *loadavg,
                                                    const char *pressure_cpu,
                                                    const char *pressure_memory, double ticks_per_s);
-/* When this process started, in seconds since boot, from /proc/self/stat; NaN. */
-double lab_conditions_parse_start(const char *self_stat, double ticks_per_s);
-struct lab_conditions_reading lab_conditions_read(void);
+/* Of /proc/PID/stat, NaN = unreadable: when the process started, in seconds since boot; its CPU
+ * time and that of its children that have ended. */
+double lab_conditions_parse_start(const char *process_stat, double ticks_per_s);
+double lab_conditions_parse_cpu(const char *process_stat, double ticks_per_s);
+/* Ours is this process with the programs that it ran, and where `parent` isn't 0 that process and
+ * all of its children: the workers of a study. */
+struct lab_conditions_reading lab_conditions_read(int parent);
 struct lab_conditions lab_conditions_between(const struct lab_conditions_reading *before,
                                              const struct lab_conditions_reading *after);

@@ -250,6 +250,7 @@ int lab_session_measure(struct lab_session *session, const struct lab_measure_pl
     own.clock = clock_of(session);
     own.progress = on_progress;
     own.progress_state = session;
+    own.parent = session->rank.run_id ? getppid() : 0; /* the runner, and other workers of it */
     session->choices = choices;
     session->chunk_count = 0;
     session->failed = -1;

@@ -3,6 +3,8 @@
 
 #include "test.h"
 #include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,8 +121,57 @@ LAB_TEST(a_start_is_found_behind_any_name) {
     assert_true(isnan(lab_conditions_parse_start(NULL, 100)));
 }
 
+LAB_TEST(cpu_time_counts_children_that_have_ended) {
+    static const char process[] = "8834 (a) b (c) R 1 8834 8834 34816 8834 4194304 100 0 0 0 500 "
+                                  "20 7 3 20 0 1 0 114256 8192 1";
+    assert_close(lab_conditions_parse_cpu(process, 100), 5.3);
+    assert_true(isnan(lab_conditions_parse_cpu("8834 broken", 100)));
+    assert_true(isnan(lab_conditions_parse_cpu(NULL, 100)));
+}
+
+#define WORK_S 0.1
+
+static void work(void) {
+    while ((double)clock() / CLOCKS_PER_SEC < WORK_S) {
+    }
+}
+
+/* What a process says of itself with a sibling that has worked: bit 0, that it isn't its own; bit 1,
+ * that it is the family's. */
+static int ask_sibling(void) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        double own_s = lab_conditions_read(0).own_s, all_s = lab_conditions_read(getppid()).own_s;
+        _exit((own_s < WORK_S / 2) | (all_s > 0.9 * WORK_S) << 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+/* Ranks in processes of their own aren't what else runs on the machine. */
+LAB_TEST(the_parent_and_its_other_children_are_ours) {
+    int done[2], status = 0;
+    char byte;
+    assert_int_equal(pipe(done), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        work();
+        if (write(done[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(done[0], &byte, 1), 1);
+    assert_int_equal(ask_sibling(), 3);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(ask_sibling(), 3); /* now in the parent's time */
+    close(done[0]);
+    close(done[1]);
+}
+
 LAB_TEST(this_machine_can_be_read) {
-    struct lab_conditions_reading r = lab_conditions_read();
+    struct lab_conditions_reading r = lab_conditions_read(0);
     assert_true(r.time_s > 0);
     assert_true(r.own_s >= 0);
     assert_false(r.age_s < -1);
@@ -133,7 +184,7 @@ LAB_TEST(this_machine_can_be_read) {
     do {
         for (int i = 0; i < 100000; i++)
             sum += sqrt(i);
-        later = lab_conditions_read();
+        later = lab_conditions_read(0);
     } while (later.time_s < until_s);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
