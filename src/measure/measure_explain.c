@@ -103,7 +103,8 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
-    lab_str_add(out, m->simulated ? " (simulated noise)"
+    lab_str_add(out, m->simulated && has_groups(s) ? ": times fall into groups (simulated)"
+                     : m->simulated                ? " (simulated noise)"
                      : has_groups(s)
                          ? ": times fall into groups; clocks, placement or a neighbour switch "
                            "between them"

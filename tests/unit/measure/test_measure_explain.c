@@ -88,7 +88,7 @@ LAB_TEST(too_many_to_be_outliers) {
     m.simulated = true;
     assert_explained(m, LAB_WARN_OUTLIERS,
                      "severe outliers: 24 of 120 measured times (20.0%), the longest 2.0 × the "
-                     "median (simulated noise)");
+                     "median: times fall into groups (simulated)");
 }
 
 LAB_TEST(one_of_nine_is_no_group) {
