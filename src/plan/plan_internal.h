@@ -26,6 +26,7 @@ struct plan_test { /* the keys of `test` that are the study's own; an axis may c
     int64_t num_samples, warmup_samples;
     int64_t num_steps, warmup_steps; /* instead of those; -1 = by samples */
     double timeout_s;
+    bool counted; /* num_samples or num_steps was given, not their default */
 };
 
 struct plan_keys { /* what lab_plan_keys fills */

@@ -40,7 +40,8 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.hardware.numa_nodes", LAB_OPTION_INTS, AT(numa_nodes), .min = 0, .max = 65536,
      .help = "NUMA nodes to bind to, by the kernel's numbers, or all; local = each device's"},
     {"experiment.test.num_samples", LAB_OPTION_INT, AT(test.num_samples), .fallback = "1000",
-     .min = 1, .max = 1e12, .unit = "samples", .help = "of one run, rounded up to whole batches"},
+     .min = 1, .max = 1e12, .unit = "samples",
+     .help = "of one run, rounded up to whole batches; not given: 20 batches at least"},
     {"experiment.test.warmup_samples", LAB_OPTION_INT, AT(test.warmup_samples), .fallback = "100",
      .min = 0, .max = 1e12, .unit = "samples", .help = "dropped before those"},
     {"experiment.test.num_steps", LAB_OPTION_INT, AT(test.num_steps), .fallback = "-1", .min = -1,
@@ -255,6 +256,7 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
             return say_once(row->name, value, err);
         }
         *test = keys.test;
+        test->counted |= lab_str_equal(key, "num_samples") || lab_str_equal(key, "num_steps");
         return 0;
     }
     if (lab_options_find(job->workload->options, key))
@@ -394,6 +396,7 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
     if (job->workload->external) { /* one run of the program, unless told otherwise */
         job->keys.test.num_samples = 1;
         job->keys.test.warmup_samples = 0;
+        job->keys.test.counted = true;
     }
     return 0;
 }

@@ -294,6 +294,8 @@ static bool is_launched(const struct walk *w, const struct plan_work *work) {
                      : workload->launches_gang && workload->launches_gang(work->config);
 }
 
+#define ITERATIONS_LEAST 20 /* where neither samples nor steps were given */
+
 /* As a run on these ranks; its index. */
 static int book_point(const struct walk *w, const struct filled *filled, struct plan_draft draft,
                       const struct lab_run_rank *ranks) {
@@ -301,6 +303,9 @@ static int book_point(const struct walk *w, const struct filled *filled, struct 
     draft.work = filled->work;
     double batch = w->book->works[draft.work].cost.samples;
     draft.iterations = batches(draft.test.num_samples, batch);
+    /* a batch may have more samples than the default, such as tokens */
+    if (!draft.test.counted && draft.iterations < ITERATIONS_LEAST)
+        draft.test.num_steps = ITERATIONS_LEAST;
     draft.warmup_iterations = batches(draft.test.warmup_samples, batch);
     if (draft.test.num_steps >= 0)
         draft.iterations = draft.test.num_steps;

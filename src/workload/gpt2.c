@@ -35,7 +35,8 @@ static const struct lab_option options[] = {
      .help = "number format of parameters, activations and gradients; AdamW's state is fp32"},
     {"optimizer", LAB_OPTION_CHOICE, AT(optimizer), .fallback = "adamw",
      .choices = optimizer_choices,
-     .help = "adam: without weight_decay; sgd: with momentum beta1, and weight_decay"},
+     .help = "adam: without weight_decay; sgd: with momentum beta1 and weight_decay, in the memory "
+             "of adam"},
     {"lr", LAB_OPTION_FLOAT, AT(lr), .fallback = "6e-4", .min = 0, .max = 100, .unit = "per step",
      .help = "learning rate at its highest"},
     {"min_lr", LAB_OPTION_FLOAT, AT(min_lr), .fallback = "0.1", .min = 0, .max = 1, .unit = "share",

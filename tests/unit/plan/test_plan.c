@@ -363,6 +363,22 @@ LAB_TEST(canonical_forms_are_settled_and_valid) {
     }
 }
 
+/* A batch of a GPT-2 training has more tokens than the default has samples. */
+LAB_TEST(a_run_has_enough_iterations_unless_it_was_told_how_many) {
+    PLAN("experiment=test_matrix", "experiment.workload=gpt2", "+experiment.dtype=fp32");
+    assert_int_equal(plan.runs[0].iterations, 20);
+    assert_int_equal(plan.runs[0].num_samples, 20 * 4 * 1024);
+    PLAN("experiment=test_matrix", "experiment.workload=gpt2", "+experiment.dtype=fp32",
+         "+experiment.test.num_steps=3");
+    assert_int_equal(plan.runs[0].iterations, 3);
+    PLAN("experiment=test_matrix", "experiment.workload=gpt2", "+experiment.dtype=fp32",
+         "+experiment.test.num_samples=1");
+    assert_int_equal(plan.runs[0].iterations, 1);
+    PLAN("experiment=test_matrix",
+         "experiment.command=true"); /* a program of one's own runs once */
+    assert_int_equal(plan.runs[0].iterations, 1);
+}
+
 LAB_TEST(an_identity_stays_what_it_was) {
     PLAN("experiment=quick_test");
     /* what studies on disk were written with; it may change only with the workload's version */
