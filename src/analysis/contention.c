@@ -143,15 +143,16 @@ static const char *where_to_copy(const struct contention *made,
         return lab_arena_printf(made->arena,
                                 "Put jobs that copy much on GPUs without a common PCIe bridge: %s",
                                 contention_fall_words(made, pcie, false));
-    const char *text = lab_arena_printf(
-        made->arena, "Put one copying job on each PCIe bridge: %s lower bandwidth where shared%s",
-        bridges.range,
-        bridges.own
-            ? ""
-            : lab_arena_printf(made->arena, " (%s)", contention_values_words(pcie, made->arena)));
-    return bridges.one_each ? lab_arena_printf(made->arena, "%s. For example, on %s%s", text,
-                                               bridges.one_each, bridges.left_out)
-                            : text;
+    if (bridges.own)
+        return lab_arena_printf(made->arena,
+                                "Run one copying job at a time per PCIe bridge (%s): %s lower "
+                                "bandwidth at once",
+                                bridges.shared, bridges.range);
+    return lab_arena_printf(made->arena,
+                            "Expect %s lower PCIe bandwidth where %d %ss copy at once (%s). One "
+                            "copying job on each PCIe bridge: not tested",
+                            bridges.range, pcie->device_count, made->phases.device,
+                            contention_values_words(pcie, made->arena));
 }
 
 /* What copies ask for, besides what the kernels do. */

@@ -61,11 +61,6 @@ static bool are_numbered(const struct contention_resource *resource) {
 
 /* --- what is slow by itself --- */
 
-static void add_slow(struct contention_slow *slow, const char *device, struct lab_arena *arena) {
-    if (lab_list_find_text(slow->devices, slow->device_count, device) < 0)
-        LAB_ADD(slow->devices, slow->device_count, arena) = device;
-}
-
 /* Of a run on one device: its rank's own probe. */
 static double copies_of(const struct lab_study_run *run, const void *context) {
     struct lab_result own = run->result->rank_count > 0 ? run->result->ranks[0] : *run->result;
@@ -128,13 +123,11 @@ struct contention_slow contention_slow_find(const struct contention *made) {
     double least = -LAB_CLAIM_WORTH;
     for (int d = 0; d < times.device_count; d++) {
         const struct lab_claim *claim = &times.devices[d].claim;
-        if (lab_peer_effect(&times.devices[d]) <= -LAB_CLAIM_WORTH)
-            add_slow(&slow, times.devices[d].title, made->arena);
         if (claim->verdict != LAB_CLAIM_YES || !(claim->effect <= least))
             continue;
         least = claim->effect;
         slow.as_time =
-            lab_arena_printf(made->arena, " %s: %.1f%% lower throughput is a %.1f%% longer time.",
+            lab_arena_printf(made->arena, "%s: %.1f%% lower throughput is a %.1f%% longer time.",
                              times.devices[d].title, -100 * least, 100 * (1 / (1 + least) - 1));
     }
     for (int d = 0; d < copies.device_count; d++) {
@@ -151,7 +144,6 @@ struct contention_slow contention_slow_find(const struct contention *made) {
             LAB_ADD(slow.doubts, count, made->arena) = claim;
             continue;
         }
-        add_slow(&slow, copies.devices[d].title, made->arena);
         int checks = slow.copy_count;
         LAB_ADD(slow.checks, checks, made->arena) =
             check_words(made, &copies.devices[d], &alone, number);
@@ -164,45 +156,6 @@ struct contention_slow contention_slow_find(const struct contention *made) {
     return slow;
 }
 
-static bool is_doubtful(const struct contention *made, const char *device) {
-    return lab_list_find_text(made->slow.doubtful, made->slow.doubtful_count, device) >= 0;
-}
-
-/* The first of a group that is neither slow nor may be; -1 = there is none. */
-static int find_fast(const struct contention *made, const struct contention_resource *resource,
-                     const int *first, int group) {
-    for (int i = 0; i < resource->device_count; i++)
-        if (first[i] == group && !is_doubtful(made, resource->devices[i]) &&
-            lab_list_find_text(made->slow.devices, made->slow.device_count, resource->devices[i]) <
-                0)
-            return i;
-    return -1;
-}
-
-static bool has_doubtful(const struct contention *made, const struct contention_resource *resource,
-                         const int *first, int group) {
-    for (int i = 0; i < resource->device_count; i++)
-        if (first[i] == group && is_doubtful(made, resource->devices[i]))
-            return true;
-    return false;
-}
-
-/* " (not GPU 7: slower than its peers; not GPUs 8 and 9: slower, or inconclusive)". */
-static const char *left_out_words(const char *const *slow, int slow_count,
-                                  const char *const *doubtful, int doubtful_count,
-                                  struct lab_arena *arena) {
-    const char *text = "";
-    if (slow_count)
-        text = lab_arena_printf(arena, "not %s: slower than %s peers",
-                                lab_words_devices(slow, slow_count, arena),
-                                slow_count == 1 ? "its" : "their");
-    if (doubtful_count)
-        text =
-            lab_arena_printf(arena, "%s%snot %s: slower, or inconclusive", text, *text ? "; " : "",
-                             lab_words_devices(doubtful, doubtful_count, arena));
-    return *text ? lab_arena_printf(arena, " (%s)", text) : "";
-}
-
 /* --- bridges --- */
 
 struct contention_bridges contention_bridges_find(const struct contention *made,
@@ -210,20 +163,13 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     struct lab_arena *arena = made->arena;
     struct contention_bridges found = {NULL};
     const int count = resource->device_count, *first = find_groups(made, resource);
-    const char **shared = NULL, **own = NULL, **one = NULL, **slow = NULL, **open = NULL;
-    int shared_count = 0, own_count = 0, one_count = 0, slow_count = 0, open_count = 0;
+    const char **shared = NULL, **own = NULL;
+    int shared_count = 0, own_count = 0;
     double least = -INFINITY, most = 0, kept = 0; /* logarithms */
     if (!made->machine || !are_numbered(resource))
         return found;
     for (int i = 0; i < count; i++) {
         bool alone = count_members(first, count, first[i]) == 1;
-        int fast = find_fast(made, resource, first, first[i]);
-        if (fast == i)
-            LAB_ADD(one, one_count, arena) = resource->devices[i];
-        if (fast < 0 && has_doubtful(made, resource, first, first[i]))
-            LAB_ADD(open, open_count, arena) = resource->devices[i];
-        else if (fast < 0)
-            LAB_ADD(slow, slow_count, arena) = resource->devices[i];
         if (first[i] == i && !alone)
             LAB_ADD(shared, shared_count, arena) = join_group(resource, first, i, arena);
         if (alone)
@@ -243,8 +189,6 @@ struct contention_bridges contention_bridges_find(const struct contention *made,
     lab_str_add_list(&list, shared, "and");
     found.shared = lab_arena_printf(arena, "GPUs %s", list.text);
     found.own = own_count ? lab_words_devices(own, own_count, arena) : NULL;
-    found.one_each = one_count ? lab_words_devices(one, one_count, arena) : NULL;
-    found.left_out = left_out_words(slow, slow_count, open, open_count, arena);
     found.range = contention_range_words(least, most, arena);
     found.own_most = -100 * expm1(kept);
     return found;

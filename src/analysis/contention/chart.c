@@ -133,9 +133,24 @@ static double change_of(const struct contention_phase *phase, int kernel, bool c
     return most;
 }
 
-/* The kernel that the answer's number is of comes first: a mean of several is true of none. */
-static void add_times(struct lab_chart *chart, struct drawn *d) {
+static void add_resource(struct lab_chart *chart, struct drawn *d, int resource) {
+    const struct contention_resource *it = &d->made->list[0].resources[resource];
+    struct drawn own = *d;
+    own.kernel = NULL;
+    own.resource = resource;
+    add_panel(chart, &own,
+              lab_axis_from(lab_arena_printf(d->made->arena, "%s [%s]",
+                                             lab_words_capital(it->title, d->made->arena),
+                                             resource == CONTENTION_COMPUTE ? "GFLOP/s" : "GB/s"),
+                            0));
+}
+
+/* The kernel that the answer's number is of comes first: a mean of several is true of none. Next to
+ * it a resource, where it isn't -1. */
+static void add_times(struct lab_chart *chart, struct drawn *d, int resource) {
     const struct contention_phase *main = &d->made->list[0];
+    struct lab_chart_axis axis = lab_axis(lab_arena_printf(
+        d->made->arena, "Time, from the median %s alone [%%]", d->made->phases.device));
     bool certain = false, single = main->kernel_count > 1 && main->kernel_count <= KERNELS_MOST;
     int first = 0;
     for (int k = 0; k < main->kernel_count; k++)
@@ -147,23 +162,18 @@ static void add_times(struct lab_chart *chart, struct drawn *d) {
         if (k == first)
             continue;
         d->kernel = main->kernels[k < 0 ? first : k].kernel;
-        add_panel(chart, d, lab_axis("Change of time [%]"));
+        add_panel(chart, d, axis);
+        if (k < 0 && resource >= 0)
+            add_resource(chart, d, resource);
     }
     d->kernel = NULL;
     if (!single)
-        add_panel(chart, d, lab_axis("Change of time [%]"));
+        add_panel(chart, d, axis);
+    if (!single && resource >= 0)
+        add_resource(chart, d, resource);
 }
 
-static void add_resource(struct lab_chart *chart, struct drawn *d, int resource) {
-    const struct contention_resource *it = &d->made->list[0].resources[resource];
-    d->resource = resource;
-    add_panel(chart, d,
-              lab_axis_from(lab_arena_printf(d->made->arena, "%s [%s]",
-                                             lab_words_capital(it->title, d->made->arena),
-                                             resource == CONTENTION_COMPUTE ? "GFLOP/s" : "GB/s"),
-                            0));
-    d->resource = -1;
-}
+#define NARROW_MOST 4 /* devices, of which two panels fit next to each other on the first screen */
 
 void contention_add_devices(struct lab_analysis_result *result, const struct contention *made) {
     const struct lab_phases *phases = &made->phases;
@@ -175,25 +185,26 @@ void contention_add_devices(struct lab_analysis_result *result, const struct con
     if (d.device_count < 2)
         return;
     d.times = lab_arena_alloc(made->arena, (size_t)phases->unit_count + 1, sizeof *d.times);
-    const char *of = main->kernel_count > KERNELS_MOST
-                         ? lab_arena_printf(made->arena, "mean of %d kernels, ", main->kernel_count)
-                         : "";
+    bool narrow = d.device_count <= NARROW_MOST;
     struct lab_chart chart = {
         .name = "contention_devices",
         .title = lab_arena_printf(made->arena, "Each %s, alone (%s) and at once (%s)",
                                   phases->device, phases->names[phases->base], main->name),
         .intervals = "95% intervals over runs",
-        .caption =
-            lab_arena_printf(made->arena, "Change of time: %scompared with the median %s alone.%s",
-                             of, phases->device, made->slow.as_time ? made->slow.as_time : ""),
-        .columns = 1,
+        .caption = lab_arena_printf(
+            made->arena, "%s%s",
+            main->kernel_count > KERNELS_MOST
+                ? lab_arena_printf(made->arena, "Mean of %d kernels. ", main->kernel_count)
+                : "",
+            made->slow.as_time ? made->slow.as_time : ""),
+        .columns = narrow ? 2 : 1,
         .simulated = phases->simulated};
     int resource = fallen(main);
     bool drawn = resource >= 0 && resource != CONTENTION_CLOCK;
     bool leads = drawn && !contention_is_slowed(main); /* then it is what there is to do */
-    if (leads)
+    if (leads && !narrow)
         add_resource(&chart, &d, resource);
-    add_times(&chart, &d);
+    add_times(&chart, &d, leads && narrow ? resource : -1);
     if (drawn && !leads)
         add_resource(&chart, &d, resource);
     lab_analysis_add_chart(result, chart, made->arena);

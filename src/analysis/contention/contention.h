@@ -54,10 +54,8 @@ struct contention_phase {
     struct lab_phase_tuning tuning; /* .cost is "contention.tuning" */
 };
 
-struct contention_slow {  /* by itself, compared with its peers */
-    const char **devices; /* in a kernel, or in copies */
-    int device_count;
-    const char *as_time;      /* " GPU 7: 5.7% lower throughput is a 6.0% longer time."; or NULL */
+struct contention_slow {      /* by itself, compared with its peers */
+    const char *as_time;      /* "GPU 7: 5.7% lower throughput is a 6.0% longer time."; or NULL */
     struct lab_claim *copies; /* "contention.alone", those that are certain */
     const char **checks;      /* what to look at, of each */
     int copy_count;
@@ -98,13 +96,11 @@ const char *contention_range_words(double least, double most, struct lab_arena *
 struct contention_slow contention_slow_find(const struct contention *made);
 
 struct contention_bridges {
-    const char *shared;   /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not that of a
+    const char *shared; /* "GPUs 0+1 and 3+4"; NULL = none share one, or the fall is not that of a
                              bridge */
-    const char *own;      /* "GPUs 2 and 7"; NULL = none */
-    const char *one_each; /* of each bridge one that isn't slow: "GPUs 0, 2 and 3" */
-    const char *left_out; /* " (not GPU 7: slower than its peers)"; "" = none is */
-    const char *range;    /* falls of single GPUs that share one: "40.3 to 47.1%" */
-    double own_most;      /* of those that have their own, % */
+    const char *own;    /* "GPUs 2 and 7"; NULL = none */
+    const char *range;  /* falls of single GPUs that share one: "40.3 to 47.1%" */
+    double own_most;    /* of those that have their own, % */
 };
 
 struct contention_bridges contention_bridges_find(const struct contention *made,
