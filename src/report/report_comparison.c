@@ -97,7 +97,8 @@ static void add_summary(struct lab_str *text, const struct comparison *compariso
                    "step.%s\n\n",
                    comparison->model, comparison->study->simulated ? " (simulated)" : "",
                    comparison->parameters,
-                   comparison->study->simulated ? " " LAB_TRAINING_SIMULATED_SUMS : "");
+                   lab_training_lacks_nvlink(comparison->study) ? " " LAB_TRAINING_SIMULATED_SUMS
+                                                                : "");
     if (share)
         lab_str_printf(text, "%s\n\n", share);
     lab_str_printf(
@@ -131,11 +132,13 @@ static void add_published(struct lab_str *text, const struct comparison *compari
     if (!claimed)
         return;
     lab_str_printf(text,
-                   "\n## Published values of a model of this name\n\nFrom guide T of "
-                   "docs/SOURCES.md. Another machine, so no check of the values here: two RTX 4070 "
-                   "Ti SUPER without peer access, TensorFlow, samples/s. The model was said to "
-                   "have %s parameters; its layers have %.0f.\n\n"
+                   "\n## Published values of a model of this name\n\nTwo RTX 4070 Ti SUPER without "
+                   "peer access, TensorFlow, samples/s. %s The model was said to have %s "
+                   "parameters; its layers have %.0f.\n\n"
                    "| Batch Size | One | Two | Speedup |",
+                   lab_gangs_unshared(comparison->study)
+                       ? "The simulated host's times were fitted to these values."
+                       : "Measured on another machine: no check of the values here.",
                    claimed, comparison->parameters);
     for (int i = 0; i < comparison->count; i++)
         lab_str_printf(text, " Here%s%s |", sets ? ", " : "",

@@ -22,6 +22,26 @@ const char *lab_gangs_share_note(const struct lab_study_table *study, struct lab
     return note ? lab_arena_printf(arena, "On this simulated machine %s.", note) : NULL;
 }
 
+/* --- points --- */
+
+#define SPREAD 1.5 /* of a pool's points: their mean is near none of them */
+
+struct range {
+    double least, most;
+};
+
+/* Of the points of these devices, NULL = of any, by so many: the slowest and the fastest. */
+static struct range range_of(const struct lab_gangs *gangs, const char *names, int devices) {
+    struct range range = {INFINITY, 0};
+    for (int i = 0; i < gangs->count; i++)
+        if (names ? lab_str_equal(gangs->items[i].names, names)
+                  : gangs->items[i].devices == devices) {
+            range.least = fmin(range.least, gangs->items[i].speedup.value);
+            range.most = fmax(range.most, gangs->items[i].speedup.value);
+        }
+    return range;
+}
+
 /* --- break-even --- */
 
 #define EVEN_OPEN "Break-even is inconclusive."
@@ -119,9 +139,13 @@ static const char *outside_words(const struct lab_gangs *gangs, int devices, con
                                 gangs->unit, from, until);
     const char *who =
         gangs->pool_count > 1 ? lab_arena_printf(arena, "%d %ss: ", devices, gangs->unit) : "";
-    return lab_arena_printf(arena, "%s are %s than one at every batch tested (%s%s).",
+    struct range range = range_of(gangs, NULL, devices);
+    bool apart = !model && range.most > SPREAD * range.least; /* no mean is near the models */
+    return lab_arena_printf(arena, "%s are %s than one at every batch tested%s.",
                             always_words(gangs, model, faster, arena), faster ? "faster" : "slower",
-                            who, ends_words(first, from, last, until, arena));
+                            apart ? ""
+                                  : lab_arena_printf(arena, " (%s%s)", who,
+                                                     ends_words(first, from, last, until, arena)));
 }
 
 const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char *model,
@@ -222,21 +246,16 @@ const char *lab_gangs_graded(const struct lab_gangs *gangs, int devices, const c
     return lab_arena_strdup(arena, text.text);
 }
 
-/* "1.01× to 2.00×": of the gang's points, the slowest and the fastest. */
+/* "1.01× to 2.00×": of the gang's points. */
 static const char *range_words(const struct lab_gangs *gangs, const char *names,
                                struct lab_arena *arena) {
-    double least = INFINITY, most = 0;
-    for (int i = 0; i < gangs->count; i++)
-        if (lab_str_equal(gangs->items[i].names, names)) {
-            least = fmin(least, gangs->items[i].speedup.value);
-            most = fmax(most, gangs->items[i].speedup.value);
-        }
+    const double least = range_of(gangs, names, 0).least, most = range_of(gangs, names, 0).most;
     const char *low = lab_words_ratio(least, arena), *high = lab_words_ratio(most, arena);
     return lab_str_equal(low, high) ? low : lab_arena_printf(arena, "%s to %s", low, high);
 }
 
 bool lab_gangs_lack_nvlink(const struct lab_gangs *gangs) {
-    return lab_str_equal(gangs->analysis, "training") && gangs->study->simulated;
+    return lab_str_equal(gangs->analysis, "training") && lab_training_lacks_nvlink(gangs->study);
 }
 
 /* "No answer for GPUs with NVLink: …. Without NVLink, use" where that is so; else the words. */
@@ -286,6 +305,15 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
 /* Below it "0.346× as fast" is read wrongly. */
 #define TIMES_LEAST 0.5
 
+/* "12.6× [12.5, 12.7]", of time or of throughput. */
+static const char *mean_words(const struct lab_gang_pool *pool, bool longer,
+                              struct lab_arena *arena) {
+    const struct lab_claim *claim = &pool->claim;
+    return longer ? lab_speedup_times(1 / (1 + claim->effect), 1 / (1 + claim->high),
+                                      1 / (1 + claim->low), arena)
+                  : pool->times;
+}
+
 /* "are 1.99× [1.98, 2.00] as fast as one"; below one "have 0.346× [0.344, 0.348] the throughput of
  * one", far below "take 12.6× [12.5, 12.7] as long as one". */
 static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
@@ -293,14 +321,28 @@ static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_g
     const struct lab_claim *claim = &pool->claim;
     bool independent = lab_gangs_count(gangs, "independent") > 0;
     if (!independent && 1 + claim->effect < TIMES_TINY)
-        return lab_arena_printf(arena, "take %s as long as one",
-                                lab_speedup_times(1 / (1 + claim->effect), 1 / (1 + claim->high),
-                                                  1 / (1 + claim->low), arena));
+        return lab_arena_printf(arena, "take %s as long as one", mean_words(pool, true, arena));
     return lab_arena_printf(arena,
                             independent || 1 + claim->effect < TIMES_LEAST
                                 ? "have %s the throughput of one"
                                 : "are %s as fast as one",
                             pool->times);
+}
+
+/* "take 5.58× to 34.4× as long as one by point", "are 1.01× to 2.00× as fast as one by point";
+ * NULL = the points are near each other. */
+static const char *spread_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                                struct lab_arena *arena) {
+    struct range range = range_of(gangs, NULL, pool->devices);
+    bool longer = range.most < TIMES_LEAST;
+    if (pool == gangs->advised || lab_gangs_count(gangs, "independent") > 0 || pool->cells < 2 ||
+        !(range.most > SPREAD * range.least))
+        return NULL;
+    return lab_arena_printf(
+        arena, "%s %s to %s as %s as one by point", longer ? "take" : "are",
+        lab_speedup_times(longer ? 1 / range.most : range.least, NAN, NAN, arena),
+        lab_speedup_times(longer ? 1 / range.least : range.most, NAN, NAN, arena),
+        longer ? "long" : "fast");
 }
 
 /* Why one whose interval lies on one side of 1 isn't certain. */
@@ -341,6 +383,11 @@ static const char *speed_words(const struct lab_gangs *gangs, const struct lab_g
                            ? lab_arena_printf(arena, "%d complete blocks", claim->n)
                            : lab_speedup_runs(claim->n, pool->runs, arena);
     const char *ci = lab_claim_is_corrected(claim) ? "95% CI of this one alone, " : "95% CI, ";
+    const char *spread = spread_words(gangs, pool, arena);
+    if (spread && !open) /* a mean that is near none of the points comes second */
+        return lab_arena_printf(arena, "%s %s; %s %s (%s%s)%s.", who, spread, pool->over,
+                                mean_words(pool, lab_str_starts(spread, "take"), arena),
+                                isnan(claim->low) ? "" : ci, runs, doubt_words(gangs, pool, arena));
     return lab_arena_printf(arena, "%s%s%s%s %s, %s (%s%s)%s%s.", open ? "Inconclusive" : "",
                             corrected_words(claim), open ? ": " : "", who,
                             ratio_words(gangs, pool, arena), pool->over,
@@ -426,7 +473,9 @@ static void add_larger(const struct lab_gangs *gangs, struct lab_str *text,
     for (int i = 1; i < gangs->pool_count && !lab_gangs_best(gangs); i++)
         if (gangs->pools[i].claim.verdict == LAB_CLAIM_YES)
             lab_str_printf(text, " %d %ss %s.", gangs->pools[i].devices, gangs->unit,
-                           ratio_words(gangs, &gangs->pools[i], arena));
+                           spread_words(gangs, &gangs->pools[i], arena)
+                               ? spread_words(gangs, &gangs->pools[i], arena)
+                               : ratio_words(gangs, &gangs->pools[i], arena));
 }
 
 /* Whether devices that share a PCIe bridge are slower for certain. */

@@ -227,8 +227,15 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
                     "hierarchical: No answer for GPUs with NVLink: simulated "
                     "all-reduces go through host memory. Without NVLink, stay on one "
                     "GPU: 2 GPUs take ");
+    /* a mean of points that differ by so much is near none of them */
+    assert_contains(result.answer, "× as long as one by point; mean of 8 points ");
     assert_string_equal(result.action, "Measure on real GPUs");
     assert_string_equal(result.further, "device=cuda");
+    for (int i = 0; i < given.table.run_count; i++)
+        ((struct lab_result *)given.table.runs[i].result)->allreduce = "nvlink";
+    result = when_asked(&given, "training");
+    then_part_says(&result, "train_scaling, allreduce=ring", "Use 2 GPUs: 2 GPUs are ");
+    assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay on one GPU: "));
     given_end(&given);
 }
 
