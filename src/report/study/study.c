@@ -11,14 +11,15 @@
 #include <ctype.h>
 #include <string.h>
 
-#define LINES_MOST   30
-#define VERDICT_MOST 4
-#define ROWS_LEAST   3 /* and all warnings shown, where there is room */
-#define ROWS_MOST    16
-#define NOTES_SHOWN  3
-#define METRICS_MOST 4 /* runs, of programs that report values */
-#define ALSO_MOST    3
-#define NEXT_LINES   2 /* of what is said of a line to paste */
+#define LINES_MOST    30
+#define COLUMNS_USUAL 100
+#define VERDICT_MOST  4
+#define ROWS_LEAST    3 /* and all warnings shown, where there is room */
+#define ROWS_MOST     16
+#define NOTES_SHOWN   3
+#define METRICS_MOST  4 /* runs, of programs that report values */
+#define ALSO_MOST     3
+#define NEXT_LINES    2 /* of what is said of a line to paste */
 
 struct end {
     struct study_digest digest;
@@ -243,22 +244,6 @@ static void add_problems(struct lab_doc *doc, const struct end *end) {
     add_notes(doc, end, "Warning:", LAB_DOC_WARNING, &warnings, end->warnings_most);
 }
 
-/* How many lines it will take, about: hints and what is said in full take more than one. */
-static int problem_lines(const struct end *end) {
-    const struct study_digest *digest = &end->digest;
-    const struct study_notes *all[] = {&digest->failures, &digest->problems, &digest->warnings};
-    int lines = digest->nothing_valid + 2 * (digest->concurrent > 0);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        int count = 0;
-        for (int k = 0; k < all[i]->count; k++)
-            count += i < 2 || page_is_shown(end->page, &all[i]->items[k]);
-        int most = i == 2 ? end->warnings_most : NOTES_SHOWN;
-        count = count > most ? most + 1 : count;
-        lines += i == 0 && count ? 3 * count : count;
-    }
-    return lines + (lines > 0);
-}
-
 /* --- where, and what next --- */
 
 /* Commands with the study's folder as the report's path has it: they are pasted here. */
@@ -323,34 +308,6 @@ static const char *next_text(const struct end *end, const struct page_action *ac
     if (length > 0 && kept[length - 1] == '.' && strlen(text) > length)
         kept[length - 1] = '\0';
     return kept;
-}
-
-static int next_text_lines(const struct end *end, const struct page_action *action) {
-    LAB_AUTO(arena, arena);
-    return action->text
-               ? count_lines(next_text(end, action, &arena), end->style.columns - INDENT - 1)
-               : 0;
-}
-
-/* A command or a path is never broken by us, but by the terminal. */
-static int whole_lines(const struct end *end, const char *text) {
-    int columns = end->style.columns > 0 ? end->style.columns : INT32_MAX;
-    return 1 + (INDENT + lab_str_columns(text) - 1) / columns;
-}
-
-/* As add_next writes them. */
-static int next_lines(const struct end *end) {
-    const struct page_action *next = page_actions_next(&end->actions), *then;
-    if (end->digest.study->running || !next)
-        return 2;
-    then = find_then(&end->actions);
-    bool resumes = next->kind == PAGE_RESUME;
-    return (next->command ? whole_lines(end, next->command) : resumes) +
-           (resumes && !next->quiet   ? 1
-            : resumes                 ? count_lines(next->text, end->style.columns - INDENT - 1)
-            : next->kind != PAGE_SHOW ? next_text_lines(end, next)
-                                      : 0) +
-           (then ? whole_lines(end, then->command) + next_text_lines(end, then) : 0);
 }
 
 /* Settings that were found besides, such as a batch size; the page has all of each. */
@@ -430,38 +387,6 @@ static void add_place(struct lab_doc *doc, const struct end *end) {
 
 /* --- all of it --- */
 
-/* Rows that leave room for all else; below 0 where there is none. */
-static int rows_left(const struct end *end, const char *verdict) {
-    enum { HEADING = 2, TABLE = 1 + 2 + 2, PLACE = 1 + 1 };
-    int left = LINES_MOST - HEADING - TABLE - PLACE - problem_lines(end);
-    int next = next_lines(end);
-    left -= next > 2 ? next : 2;
-    const struct lab_page_analysis *settings = end->page ? page_by_point(end->page) : NULL;
-    int caption = settings ? count_lines(settings->result->by_point, end->style.columns - 2) : 0;
-    left -= (caption > 2 ? caption - 2 : 0) + (settings != NULL); /* what the table leaves out */
-    left -= end->digest.study->metric_count ? 4 + METRICS_MOST : 0;
-    left -= verdict ? 1 + count_lines(verdict, end->style.columns) : 0;
-    LAB_AUTO(arena, arena);
-    const char *slices = page_slices(&end->digest, &arena), *limits = limits_of(end, &arena);
-    left -= limits ? 1 + count_lines(limits, end->style.columns - 2) : 0;
-    left -= slices ? count_lines(slices, end->style.columns) : 0;
-    const struct page_action *also[ALSO_MOST];
-    return left - find_also(end, also);
-}
-
-/* Of warnings one is enough before the table has fewer than its least rows. */
-static int share_room(struct end *end, const char *verdict) {
-    end->warnings_most = NOTES_SHOWN;
-    if (end->verbose)
-        return INT32_MAX;
-    int left = rows_left(end, verdict);
-    if (left < ROWS_LEAST) {
-        end->warnings_most = 1;
-        left = rows_left(end, verdict);
-    }
-    return left < 1 ? 1 : left > ROWS_MOST ? ROWS_MOST : left;
-}
-
 /* All that is said around the table: it shows what these name. */
 static const char *words_of(const struct end *end, struct lab_arena *arena) {
     LAB_AUTO(str, text);
@@ -498,6 +423,63 @@ static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
         study_add_last_metrics(doc, study, end->verbose ? INT32_MAX : METRICS_MOST);
 }
 
+static void add_all(struct lab_doc *doc, const struct end *end, int rows) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    const char *verdict = verdict_of(end, arena), *slices = page_slices(&end->digest, arena);
+    lab_doc_gap(doc);
+    add_heading(doc, end);
+    if (slices)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", slices);
+    lab_doc_gap(doc);
+    if (verdict)
+        lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
+    add_others(doc, end);
+    add_points(doc, end, rows);
+    add_limits(doc, end);
+    add_problems(doc, end);
+    add_place(doc, end);
+}
+
+/* Of all, with that many rows, where the terminal is as wide as is usual: a command or a path is
+ * broken by the terminal alone. */
+static int lines_with(const struct end *end, int rows) {
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
+    struct lab_doc *doc = lab_doc_open(NULL, &arena);
+    struct lab_style style = {.columns = end->style.columns, .unicode = end->style.unicode};
+    struct end wide = *end;
+    int lines = 0;
+    if (style.columns < COLUMNS_USUAL)
+        wide.style.columns = style.columns = COLUMNS_USUAL;
+    add_all(doc, &wide, rows);
+    lab_doc_write(doc, "text", style, &text);
+    for (const char *line = text.text, *next; line && *line; line = next) {
+        next = line + strcspn(line, "\n");
+        int columns = lab_str_columns(lab_arena_strndup(&arena, line, (size_t)(next - line)));
+        lines += columns > style.columns ? (columns + style.columns - 1) / style.columns : 1;
+        next += *next == '\n';
+    }
+    return lines;
+}
+
+/* As many rows as leave room for all else; one warning is enough before there are too few. */
+static int share_room(struct end *end) {
+    end->warnings_most = NOTES_SHOWN;
+    if (end->verbose || end->style.columns <= 0)
+        return INT32_MAX;
+    if (lines_with(end, ROWS_LEAST) > LINES_MOST)
+        end->warnings_most = 1;
+    int rows = 1, most = ROWS_MOST;
+    while (rows < most) {
+        int middle = (rows + most + 1) / 2;
+        if (lines_with(end, middle) <= LINES_MOST)
+            rows = middle;
+        else
+            most = middle - 1;
+    }
+    return rows;
+}
+
 void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *study,
                           const struct lab_page *page, struct lab_style style, bool verbose) {
     struct end end = {.page = page, .style = style, .verbose = verbose};
@@ -507,19 +489,6 @@ void lab_report_add_study(struct lab_doc *doc, const struct lab_study_info *stud
     struct lab_arena *arena = lab_doc_arena(doc);
     end.actions = page_actions_make(page, &end.digest, page_names_make(&end.digest, arena), arena);
     shorten_commands(study, &end.actions, arena);
-    const char *verdict = verdict_of(&end, arena);
-    lab_doc_gap(doc);
-    add_heading(doc, &end);
-    const char *slices = page_slices(&end.digest, arena);
-    if (slices)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s.", slices);
-    lab_doc_gap(doc);
-    if (verdict)
-        lab_doc_text(doc, LAB_DOC_ANSWER, "%s", verdict);
-    add_others(doc, &end);
-    add_points(doc, &end, share_room(&end, verdict));
-    add_limits(doc, &end);
-    add_problems(doc, &end);
-    add_place(doc, &end);
+    add_all(doc, &end, share_room(&end));
     study_digest_release(&end.digest);
 }
