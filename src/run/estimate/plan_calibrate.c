@@ -96,16 +96,39 @@ static int choose(const struct lab_plan *plan, struct lab_history *history, bool
     return count;
 }
 
-/* So many of them, from the smallest to the largest. */
+#define RUNG 4 /* times the work of the run before it */
+
+int lab_run_plan_calibrate_order(const double *works, int count, int most, int *ret_order) {
+    int taken = 0;
+    most = count < most ? count : most;
+    for (int i = 0; i < count && taken < most; i++)
+        if (taken == 0 || works[i] >= RUNG * works[ret_order[taken - 1]])
+            ret_order[taken++] = i;
+    for (int k = 0; k < most && taken < most; k++) {
+        int even = most > 1 ? k * (count - 1) / (most - 1) : 0;
+        bool has = false;
+        for (int i = 0; i < taken; i++)
+            has |= ret_order[i] == even;
+        if (!has)
+            ret_order[taken++] = even;
+    }
+    return taken;
+}
+
+/* So many of them, as ordered. */
 static struct lab_plan short_plan(const struct lab_plan *plan, const struct choice *choices,
                                   int count, const char *folder, bool simulated,
                                   struct lab_arena *arena) {
-    int taken = count < RUNS_MOST ? count : RUNS_MOST, first = simulated ? 1 : 0;
+    LAB_AUTO_FREE double *works = lab_mem_alloc((size_t)count, sizeof *works);
+    for (int i = 0; i < count; i++)
+        works[i] = choices[i].work;
+    int places[RUNS_MOST], first = simulated ? 1 : 0,
+                           taken = lab_run_plan_calibrate_order(works, count, RUNS_MOST, places);
     struct lab_plan brief = *plan;
     brief.runs = lab_arena_alloc(arena, (size_t)taken + 1, sizeof *brief.runs);
     brief.run_count = taken + first;
     for (int i = 0; i < taken; i++)
-        brief.runs[first + i] = choices[taken > 1 ? i * (count - 1) / (taken - 1) : 0].run;
+        brief.runs[first + i] = choices[places[i]].run;
     if (simulated) { /* what is fixed */
         brief.runs[0] = brief.runs[1];
         brief.runs[0].id = lab_arena_printf(arena, "%s_fixed", brief.runs[1].id);

@@ -30,6 +30,13 @@ struct lab_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
 bool lab_run_plan_is_simulated(const struct lab_plan *plan);
 
 /*
+ * Which of these amounts of work, ascending, run for an estimate, and in this order: first steps
+ * from the smallest up, since the time ends long before all have run and a run that only copies
+ * says nothing about computing; then the others, evenly. Returns how many.
+ */
+int lab_run_plan_calibrate_order(const double *works, int count, int most, int *ret_order);
+
+/*
  * Carries out a few short runs of the plan, at most one of each kind of work that history doesn't
  * know, in some seconds, and adds what they took as earlier runs. How many; 0 = all is known. -1
  * with an error where none could be done: another study measures on the device, say.

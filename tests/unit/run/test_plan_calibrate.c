@@ -81,6 +81,16 @@ LAB_TEST(each_kind_of_work_is_run_once_and_known_then) {
     assert_int_equal(count_files(test_path("state")), 0);
 }
 
+LAB_TEST(steps_in_work_come_before_what_is_alike) {
+    const double works[] = {1, 1.1, 1.2, 1.3, 2, 30, 31, 1000};
+    int order[6];
+    assert_int_equal(lab_run_plan_calibrate_order(works, 8, 6, order), 6);
+    const int expected[] = {0, 5, 7, 1, 2, 4};
+    assert_memory_equal(order, expected, sizeof expected);
+    assert_int_equal(lab_run_plan_calibrate_order(works, 1, 6, order), 1);
+    assert_int_equal(order[0], 0);
+}
+
 LAB_TEST(nobody_runs_a_program_for_an_estimate) {
     struct lab_history *history = lab_history_open(0, 0, NULL);
     GIVEN("experiment=test_matrix", "device=cpu", "experiment.command='exit 1'",
