@@ -59,7 +59,7 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, p_adjusted, "p_adjusted", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct row, pearson, "pearson", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct row, pearson_p, "pearson_p", NULL, LAB_UNIT_NUMBER),
-    LAB_FIELD(struct row, windows, "windows", "Windows", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, windows, "windows", "Windows", LAB_UNIT_COUNT, .yields = 1),
     LAB_FIELD(struct row, effective, "effective_windows", NULL, LAB_UNIT_COUNT),
     LAB_FIELD(struct row, window_s, "window_ms", NULL, LAB_UNIT_TIME),
     LAB_FIELD(struct row, role, "role", "Role", LAB_UNIT_TEXT),

@@ -34,13 +34,16 @@ static const struct lab_field series_fields[] = {
 
 static const struct lab_field model_fields[] = {
     LAB_FIELD(struct crossover_model, name, "model", "Model", LAB_UNIT_TEXT),
-    LAB_FIELD(struct crossover_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER),
-    LAB_FIELD(struct crossover_model, compute_s, "compute_ms", "Compute", LAB_UNIT_TIME),
-    LAB_FIELD(struct crossover_model, transfer_s, "transfer_ms", "Transfer", LAB_UNIT_TIME),
+    LAB_FIELD(struct crossover_model, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER,
+              .yields = 2),
+    LAB_FIELD(struct crossover_model, compute_s, "compute_ms", "Compute", LAB_UNIT_TIME,
+              .yields = 1),
+    LAB_FIELD(struct crossover_model, transfer_s, "transfer_ms", "Transfer", LAB_UNIT_TIME,
+              .yields = 1),
     LAB_FIELD(struct crossover_model, excess, "excess", "Compute vs transfer", LAB_UNIT_CHANGE),
     LAB_FIELD(struct crossover_model, bound, "bound_by", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct crossover_model, shown, NULL, "Bound by", LAB_UNIT_TEXT),
-    LAB_FIELD(struct crossover_model, runs, "runs", "Runs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct crossover_model, runs, "runs", "Runs", LAB_UNIT_COUNT, .yields = 3),
 };
 
 /* --- sentences --- */

@@ -23,15 +23,15 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, best_node, "best_node", NULL, LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, use, NULL, "NUMA node to use", LAB_UNIT_FIGURE, "NUMA node to use"),
     LAB_FIELD(struct figures, gain, "gain", "Throughput on best NUMA node, mean", LAB_UNIT_CHANGE,
-              "Throughput on best NUMA node, mean"),
+              "Throughput on best NUMA node, mean", .yields = 1),
     LAB_FIELD(struct figures, device_node, "device_node", "Local node", LAB_UNIT_COUNT,
-              "Local node"),
+              "Local node", .yields = 2),
     LAB_FIELD(struct figures, farthest_node, "farthest_node", "Farthest node tested",
               LAB_UNIT_COUNT, "Farthest node tested"),
     LAB_FIELD(struct figures, change, "change", "Throughput there, mean of models", LAB_UNIT_CHANGE,
               "Throughput there, mean of models"),
     LAB_FIELD(struct figures, reference_node, "reference_node", "Compared with node",
-              LAB_UNIT_COUNT, "Compared with node"),
+              LAB_UNIT_COUNT, "Compared with node", .yields = 3),
 };
 
 struct row { /* a model on a device, bound to a node */
@@ -46,12 +46,12 @@ struct row { /* a model on a device, bound to a node */
 
 static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, model, "model", "Model", LAB_UNIT_TEXT),
-    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER, .yields = 1),
     LAB_FIELD(struct row, node, "node", "Node", LAB_UNIT_COUNT),
-    LAB_FIELD(struct row, distance, "distance", "Distance", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, distance, "distance", "Distance", LAB_UNIT_COUNT, .yields = 2),
     LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
     LAB_FIELD(struct row, per_second, NULL, "Rate", LAB_UNIT_FIGURE),
-    LAB_FIELD(struct row, runs, "runs", "Runs", LAB_UNIT_COUNT),
+    LAB_FIELD(struct row, runs, "runs", "Runs", LAB_UNIT_COUNT, .yields = 3),
     LAB_FIELD(struct row, change, "change", "Throughput", LAB_UNIT_CHANGE),
 };
 

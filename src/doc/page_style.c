@@ -79,7 +79,10 @@ const char lab_doc_page_style[] =
     "header,main,footer{padding:0 14px}header{padding-top:12px}"
     "h1{font-size:20px}header>.says{font-size:15px}"
     ".card{padding:10px}.cmd{flex-wrap:wrap}.cmd code{flex-basis:100%}"
-    "table{font-size:12.5px}th,td{padding-right:9px}}\n"
+    /* a value breaks between its words, so that the last columns have room */
+    "table{font-size:12px}th,td{padding-right:5px}th:last-child,td:last-child{padding-right:0}"
+    "td,td.free{white-space:normal;overflow-wrap:anywhere;min-width:4em}"
+    "td.figure{overflow-wrap:normal;min-width:0}.yields{display:none}}\n"
     "@media print{:root{" LIGHT "}body{font-size:10pt}nav,.cmd button{display:none}"
     ".banner{background:none;color:#000;border:1px solid}"
     "header,main,footer{max-width:none;padding:0}figure,tr,.note,.cmd{break-inside:avoid}"

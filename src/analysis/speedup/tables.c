@@ -21,15 +21,18 @@ static const struct lab_field gang_fields[] = {
     LAB_FIELD(struct lab_gang, which, NULL, "GPUs", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_gang, series, "series", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct lab_gang, bridge, "pcie_bridge", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct lab_gang, one_per_s, "one_per_s", "One device", LAB_UNIT_COUNT),
-    LAB_FIELD(struct lab_gang, many_per_s, "many_per_s", "Several devices", LAB_UNIT_COUNT),
+    LAB_FIELD(struct lab_gang, one_per_s, "one_per_s", "One device", LAB_UNIT_COUNT, .yields = 1),
+    LAB_FIELD(struct lab_gang, many_per_s, "many_per_s", "Several devices", LAB_UNIT_COUNT,
+              .yields = 1),
     LAB_FIELD(struct lab_gang, speedup, "speedup", NULL, LAB_UNIT_RATIO, .with_interval = true),
     LAB_FIELD(struct lab_gang, times, NULL, "Speed-up, 95% CI", LAB_UNIT_FIGURE),
     LAB_FIELD(struct lab_gang, efficiency, "efficiency", "Efficiency", LAB_UNIT_SHARE),
-    LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce share", LAB_UNIT_SHARE),
+    LAB_FIELD(struct lab_gang, communication, "communication", "All-reduce share", LAB_UNIT_SHARE,
+              .yields = 2),
     LAB_FIELD(struct lab_gang, claim, "change", NULL, LAB_UNIT_CHANGE),
     LAB_FIELD(struct lab_gang, grade, "grade", NULL, LAB_UNIT_TEXT),
-    LAB_FIELD(struct lab_gang, graded, NULL, "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
+    LAB_FIELD(struct lab_gang, graded, NULL, "Grade", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE,
+              .yields = 3),
 };
 
 static const struct lab_field pool_fields[] = {

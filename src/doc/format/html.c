@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define OPEN_PARTS   2  /* of a list so many stand open */
-#define PRINTED_ROWS 24 /* of a long table; the style has the same number */
-#define FREE_COLUMNS 40 /* text beyond this is broken into lines */
+#define OPEN_PARTS    2  /* of a list so many stand open */
+#define PRINTED_ROWS  24 /* of a long table; the style has the same number */
+#define FREE_COLUMNS  40 /* text beyond this is broken into lines */
+#define PHONE_COLUMNS 4  /* of a phone; of a wider table some yield, where they may */
 
 #define CHART_BYTES (320 << 10) /* of a chart; a larger one is a link */
 #define PHONE_BYTES (400 << 10) /* of a page, beyond which charts have one form */
@@ -209,14 +210,37 @@ static bool is_figure(const struct lab_doc_column *column) {
     return column->unit != LAB_UNIT_TEXT;
 }
 
+/* A phone has columns that yield less than this: few, or all that never yield. */
+static int yields_from(const struct lab_doc_table *table) {
+    int most = 0, shown;
+    for (int c = 0; c < table->column_count; c++)
+        most = table->columns[c].yields > most ? table->columns[c].yields : most;
+    for (int from = most + 1;; from--) {
+        shown = 0;
+        for (int c = 0; c < table->column_count; c++)
+            shown += table->columns[c].title && table->columns[c].yields < from;
+        if (shown <= PHONE_COLUMNS || from <= 1)
+            return from;
+    }
+}
+
+/* "<td class=…>" */
+static void begin_cell(struct lab_str *out, const char *element, bool figure, bool free,
+                       bool yields) {
+    const char *class = figure ? "figure" : free ? "free" : "";
+    lab_str_printf(out, "<%s", element);
+    if (*class || yields)
+        lab_str_printf(out, " class=\"%s%s%s\"", class, *class && yields ? " " : "",
+                       yields ? "yields" : "");
+    lab_str_add(out, ">");
+}
+
 static void add_cell(struct lab_str *out, const struct lab_doc_cell *cell,
-                     const struct lab_doc_column *column, bool aligned) {
+                     const struct lab_doc_column *column, bool aligned, bool yields) {
     LAB_AUTO(str, text);
     lab_doc_add_cell(cell, column, false, &text);
     bool free = !column->code && lab_str_columns(text.text) > FREE_COLUMNS;
-    lab_str_add(out, aligned && is_figure(column) ? "<td class=\"figure\">"
-                     : free                       ? "<td class=\"free\">"
-                                                  : "<td>");
+    begin_cell(out, "td", aligned && is_figure(column), free, yields);
     lab_str_add(out, column->code ? "<code>" : "");
     if (column->marked)
         add_marked(out, text.text);
@@ -241,7 +265,7 @@ static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_bloc
         add_text(out, column->title);
         lab_str_add(out, "</th>");
         if (lines->remarks)
-            add_cell(out, cell, column, false);
+            add_cell(out, cell, column, false, false);
         lab_str_add(out, "<td class=\"free\">");
         bool words = lab_unit_is_words(column->unit);
         add_text(out, cell->text && words != lines->remarks ? cell->text : "");
@@ -252,13 +276,14 @@ static void write_lines(struct lab_doc_writer *writer, const struct lab_doc_bloc
 
 static void write_rows(struct lab_doc_writer *writer, const struct lab_doc_table *table) {
     struct lab_str *out = writer->out;
+    int from = yields_from(table);
     int row = 0, total = table->row_total ? table->row_total : table->row_count;
     for (; row < table->row_count && (!table->elsewhere || out->length < writer->limit); row++) {
         lab_str_add(out, "<tr>");
         for (int c = 0; c < table->column_count; c++)
             if (table->columns[c].title)
                 add_cell(out, &table->cells[row * table->column_count + c], &table->columns[c],
-                         true);
+                         true, table->columns[c].yields >= from);
         lab_str_add(out, "</tr>\n");
     }
     lab_str_add(out, "</tbody></table></div>\n");
@@ -282,11 +307,13 @@ static void write_table(struct lab_doc_writer *writer, const struct lab_doc_bloc
         lab_str_add(out, "</pre>\n");
         return;
     }
+    int from = yields_from(table);
     bool is_long = table->title && table->row_count > PRINTED_ROWS;
     lab_str_printf(out, "<div class=\"wide%s\"><table>\n<thead><tr>", is_long ? " long" : "");
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title) {
-            lab_str_add(out, is_figure(&table->columns[c]) ? "<th class=\"figure\">" : "<th>");
+            begin_cell(out, "th", is_figure(&table->columns[c]), false,
+                       table->columns[c].yields >= from);
             (table->columns[c].marked ? add_marked : add_text)(out, table->columns[c].title);
             lab_str_add(out, "</th>");
         }

@@ -313,7 +313,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     bool ranked = cards; /* the analysis says itself which columns yield */
     for (int i = 0; i < table->column_count; i++)
         ranked |= own[i].title && own[i].yields > 0;
-    for (int i = 0, shown = 0; i < table->column_count && !ranked; i++)
+    for (int i = 0, shown = 0; i < table->column_count && terminal && !ranked; i++)
         if (own[i].title && shown++ > 1)
             own[i].yields = shown; /* the last ones first, before names are cut */
     table->key = table->title = NULL;

@@ -136,6 +136,24 @@ LAB_TEST(page_takes_nothing_as_code) {
             fail_msg("no %s in %s", parts[i], strstr(page, "<body>"));
 }
 
+/* Given five columns, then a phone has those that don't yield; of four it has all. */
+LAB_TEST(a_phone_has_the_results) {
+    struct given *g = *state;
+    static const struct lab_doc_column columns[] = {{.title = "Model"},
+                                                    {.title = "Runs", .yields = 2},
+                                                    {.title = "Node", .yields = 1},
+                                                    {.title = "Rate"},
+                                                    {.title = "Change"}};
+    for (int count = 5; count >= 3; count -= 2) {
+        lab_doc_rows(g->doc, NULL, NULL, columns + 5 - count, (size_t)count);
+        for (int c = 0; c < count; c++)
+            lab_doc_cell(g->doc, "%d", c);
+    }
+    const char *page = write(g, "html", wide);
+    assert_contains(page, "<th>Model</th><th class=\"yields\">Runs</th><th>Node</th>");
+    assert_contains(page, "<tr><th>Node</th>");
+}
+
 LAB_TEST(programs_get_keys_and_scaled_figures) {
     struct given *g = *state;
     fill(g);
