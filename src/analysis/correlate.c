@@ -30,19 +30,20 @@ static const struct lab_option correlate_options[] = {
 /* --- rows --- */
 
 struct figures {
-    int devices, resources, constant, tested, found;
+    int devices, resources, constant, tested, expected, found;
 };
 
 static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct figures, devices, "devices", "Devices", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, resources, "resources", "Sampled", LAB_UNIT_COUNT, "Sampled"),
     LAB_FIELD(struct figures, constant, "constant", "Constant", LAB_UNIT_COUNT),
-    LAB_FIELD(struct figures, tested, "tested", "Tested", LAB_UNIT_COUNT, "Tested"),
+    LAB_FIELD(struct figures, tested, "tested", "Tested as causes", LAB_UNIT_COUNT, "Tested"),
+    LAB_FIELD(struct figures, expected, "expected", "Follow from the iterations", LAB_UNIT_COUNT),
     LAB_FIELD(struct figures, found, "found", "Possible causes", LAB_UNIT_COUNT, "Causes"),
 };
 
 struct row {
-    const char *device, *key, *title, *figure, *role;
+    const char *device, *key, *title, *figure, *with, *role;
     int gpu_id;
     struct lab_claim rho;
     double p, p_adjusted, pearson, pearson_p, windows, effective, window_s;
@@ -53,7 +54,8 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, gpu_id, "gpu_id", NULL, LAB_UNIT_COUNT),
     LAB_FIELD(struct row, key, "resource", NULL, LAB_UNIT_TEXT),
     LAB_FIELD(struct row, title, NULL, "Resource", LAB_UNIT_TEXT),
-    LAB_FIELD(struct row, figure, "figure", "Iterations'", LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, figure, "figure", NULL, LAB_UNIT_TEXT),
+    LAB_FIELD(struct row, with, NULL, "Correlated with", LAB_UNIT_TEXT),
     LAB_FIELD(struct row, rho, "spearman", "Spearman's ρ", LAB_UNIT_NUMBER),
     LAB_FIELD(struct row, p, "spearman_p", NULL, LAB_UNIT_NUMBER),
     LAB_FIELD(struct row, p_adjusted, "p_adjusted", NULL, LAB_UNIT_NUMBER),
@@ -92,6 +94,7 @@ static const char *role_of(struct correlate_finding finding) {
 static struct row make_row(struct correlate_finding finding, const struct lab_study_table *study,
                            struct lab_arena *arena) {
     const struct lab_resource_correlation *item = finding.item;
+    bool of_time = item->figure == LAB_TIE_TIME;
     struct lab_claim rho = lab_claim_of_correlation(finding.of, item, arena);
     rho.kind = KIND;
     rho.verdict =
@@ -99,7 +102,8 @@ static struct row make_row(struct correlate_finding finding, const struct lab_st
     return (struct row){.device = finding.of->rank_times.device,
                         .key = lab_resource_key(&item->resource, arena),
                         .title = lab_resource_title(&item->resource, arena),
-                        .figure = item->figure == LAB_TIE_TIME ? "time" : "spread",
+                        .figure = of_time ? "time" : "spread",
+                        .with = of_time ? "iteration time" : "its spread",
                         .role = role_of(finding),
                         .gpu_id = finding.of->rank_times.gpu_id,
                         .rho = rho,
@@ -121,7 +125,6 @@ struct correlated {
     struct correlate_finding *findings; /* possible causes first, then the strongest */
     int finding_count;
     int own;          /* of these, activity of the run's own GPUs */
-    int possible;     /* tested that could be a cause */
     double effective; /* windows, the fewest of these */
     int without_iterations, without_samples;
     struct lab_arena *arena;
@@ -145,14 +148,15 @@ static int by_strength(const void *a, const void *b) {
 }
 
 static void add_device(struct correlated *made, const struct lab_resource_correlations *of) {
-    made->figures.tested += of->count;
     made->figures.resources += of->resource_count;
     made->figures.constant += of->constant_count;
     made->without_iterations += of->rank_times.without_iterations;
     made->without_samples += of->rank_times.without_samples;
     for (int i = 0; i < of->count; i++) {
-        if (of->items[i].role != LAB_RESOURCE_OWN) {
-            made->possible++;
+        if (of->items[i].role == LAB_RESOURCE_OWN) {
+            made->figures.expected++;
+        } else {
+            made->figures.tested++;
             made->effective = fmin(made->effective, of->items[i].effective);
         }
         if (!of->items[i].found)
@@ -191,11 +195,16 @@ static struct correlated correlate_study(const struct lab_study_table *study, in
 
 /* --- the headline --- */
 
+/* Counts are of tests: of iteration time, and of its spread. */
+static bool is_any_tested(const struct correlated *made) {
+    return made->figures.tested + made->figures.expected > 0;
+}
+
 static const char *why_untested(const struct correlated *made) {
     if (made->figures.devices == 0)
         return "there is no run.";
-    if (made->figures.tested > 0)
-        return made->figures.found == 0 && made->possible == 0
+    if (is_any_tested(made))
+        return made->figures.found == 0 && made->figures.tested == 0
                    ? "only the activity of the runs' own GPUs was sampled."
                    : NULL;
     if (made->figures.resources > 0)
@@ -212,13 +221,13 @@ static const char *why_untested(const struct correlated *made) {
 /* Of all that could be a cause: there is none, or the runs are too short. */
 static struct lab_claim claim_of_none(const struct correlated *made) {
     struct lab_claim claim = lab_claim_none;
-    double least = lab_correlation_detectable(made->effective, made->possible);
+    double least = lab_correlation_detectable(made->effective, made->figures.tested);
     claim = lab_claim_named(claim, KIND, "any sampled resource", "", "ρ with iteration time");
     claim.unit = "";
     for (int d = 0; d < made->figures.devices; d++)
         if (d == 0 || made->list[d].rank_times.count < claim.n)
             claim.n = made->list[d].rank_times.count;
-    if (made->possible == 0)
+    if (made->figures.tested == 0)
         return claim;
     bool none = least <= DETECTABLE && claim.n > 1 && made->study->repeated;
     claim.verdict = none ? LAB_CLAIM_NO : LAB_CLAIM_INCONCLUSIVE;
@@ -239,7 +248,7 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
             "Iteration %s on %s correlates with the %s (ρ = %s, 95%% CI, %d runs, %.0f independent "
             "windows). %d of %d tested %s.",
             first.figure, first.device, first.title, lab_claim_short(&first.rho, arena),
-            first.rho.n, first.effective, made->figures.found, made->possible,
+            first.rho.n, first.effective, made->figures.found, made->figures.tested,
             made->figures.found > 1 ? "are possible causes" : "is a possible cause");
     }
     if (none->verdict == LAB_CLAIM_NO)
@@ -250,11 +259,11 @@ static const char *make_answer(const struct correlated *made, const struct lab_c
                                 : made->own == made->finding_count
                                     ? "Besides the activity of a run's own GPUs, no"
                                     : "Besides what follows from the iterations, no",
-                                made->possible, none->bound);
+                                made->figures.tested, none->bound);
     return lab_arena_printf(arena, "Correlation with iteration time: inconclusive, %s (%d tested).",
                             made->study->repeated ? "the runs are too short"
                                                   : "at most 1 run per point",
-                            made->possible);
+                            made->figures.tested);
 }
 
 /* --- the whole --- */
@@ -283,6 +292,23 @@ static void add_spikes(struct lab_analysis_result *result, struct lab_analysis_p
     lab_rows_add_claims(result, &table, made->arena);
 }
 
+/* The strongest of what other GPUs of the same run do, which runs with several always have. */
+static void add_note_of_mates(struct lab_analysis_part *part, const struct correlated *made) {
+    for (int i = 0; i < made->finding_count; i++) {
+        struct correlate_finding finding = made->findings[i];
+        if (finding.item->role != LAB_RESOURCE_OWN ||
+            finding.item->resource.kind != LAB_ENTITY_GPU ||
+            finding.item->resource.index == finding.of->rank_times.gpu)
+            continue;
+        struct row row = make_row(finding, made->study, made->arena);
+        lab_analysis_note(&part->notes, made->arena,
+                          "Other GPUs of a run (%s: ρ = %s): expected, since they work during the "
+                          "same iterations.",
+                          row.title, lab_claim_short(&row.rho, made->arena));
+        return;
+    }
+}
+
 static void add_part(struct lab_analysis_result *result, const struct correlated *made, int top) {
     struct lab_arena *arena = made->arena;
     struct lab_analysis_part *part = lab_analysis_add_part(result, made->study->name, arena);
@@ -305,10 +331,14 @@ static void add_part(struct lab_analysis_result *result, const struct correlated
                 make_row((struct correlate_finding){&made->list[d], &made->list[d].items[i]},
                          made->study, arena);
     lab_rows_add_table(part, "findings",
-                       made->figures.found > 0
-                           ? "Correlated with the iterations"
-                           : "Follows from the iterations, not tested as a cause",
-                       &LAB_ROWS(row_fields, found, found_count), arena);
+                       made->figures.found > 0 ? "Correlated with the iterations"
+                                               : "Follows from the iterations (expected)",
+                       &LAB_ROWS(row_fields, found, found_count), arena)
+        ->aside = made->figures.found == 0;
+    if (found_count > 0)
+        lab_analysis_note(&part->notes, arena,
+                          "Windows: intervals between samples, in which iterations are averaged.");
+    add_note_of_mates(part, made);
     add_spikes(result, part, made, top);
     lab_rows_add_table(part, "tested", NULL, &LAB_ROWS(row_fields, all, all_count), arena);
 }
@@ -337,7 +367,7 @@ static int correlate_run(const struct lab_analysis_input *input, struct lab_anal
         add_part(result, &made, (int)config->top);
         add_charts(result, &made, i);
         if (i == 0)
-            result->lacks = made.figures.tested == 0;
+            result->lacks = !is_any_tested(&made);
     }
     lab_study_add_notes(&input->studies[0], "", &result->notes, arena);
     return 0;

@@ -86,6 +86,7 @@ struct lab_doc_table {
     bool shortened;   /* on a terminal, names in the first column by what tells them apart */
     bool uncut;       /* on a terminal, rather too wide than without the end of a name */
     bool folds;       /* on a terminal, columns that don't fit go below, behind the first again */
+    bool aside;       /* on a page, folded */
     int row_total;    /* how many rows there would be; 0 = these */
     const char *more; /* said below it on a terminal, where columns or rows are left out */
     /* of a page, which may have no room for all: where the others are: "in x.json" */

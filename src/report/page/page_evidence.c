@@ -184,7 +184,7 @@ void page_add_small_table(const struct page_build *build,
     struct lab_doc_table figures = page_figures(result, true, build->names, arena);
     if (result->part_count > 1 && figures.row_count > 0) {
         add_table(build, &figures, ROWS_SMALL, csv_name(analysis, NULL, arena), result->answer);
-    } else if ((table = page_merged(result, 0, build->names, arena))) {
+    } else if ((table = page_merged(result, 0, build->names, arena)) && !table->aside) {
         struct lab_doc_table untitled = *table;
         untitled.title = NULL;
         untitled.untitled = true;

@@ -104,6 +104,7 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
     }
     *merged = (struct lab_doc_table){.key = first->key,
                                      .title = first->title,
+                                     .aside = first->aside,
                                      .columns = columns,
                                      .column_count = count,
                                      .cells = cells,

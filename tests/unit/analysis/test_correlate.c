@@ -390,7 +390,11 @@ LAB_TEST(test_what_a_gang_mate_does_is_no_cause) {
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++)
         assert_string_equal(cell_of(&result, "tested", i, "role")->text, "same run's activity");
     assert_string_equal(table_of(&result, "findings")->title,
-                        "Follows from the iterations, not tested as a cause");
+                        "Follows from the iterations (expected)");
+    assert_true(table_of(&result, "findings")->aside);
+    assert_int_equal(figure_of(&result, "tested")->value, 0);
+    assert_int_equal(figure_of(&result, "expected")->value, table_of(&result, "tested")->row_count);
+    assert_contains(result.parts[0].notes[1], "Other GPUs of a run (utilisation of GPU 0: ρ = ");
     /* but beside a run of GPU 2 alone it may be one */
     run->rank_count = 1;
     result = when_asked(&given, "correlate");
