@@ -38,8 +38,8 @@ static const struct lab_field row_fields[] = {
     LAB_FIELD(struct stability_row, p99, "p99_over_median", "p99/median", LAB_UNIT_RATIO,
               .yields = 1),
     LAB_FIELD(struct stability_row, longest, "longest_over_median", "Max/median", LAB_UNIT_RATIO),
-    LAB_FIELD(struct stability_row, changed, "changed_runs", "Changed runs", LAB_UNIT_COUNT,
-              .yields = 2),
+    LAB_FIELD(struct stability_row, changed, "changed_runs", "Runs with change points",
+              LAB_UNIT_COUNT, .yields = 2),
     LAB_FIELD(struct stability_row, throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION,
               .yields = 3),
     LAB_FIELD(struct stability_row, throttled_by, "throttled_by", NULL, LAB_UNIT_TEXT),
@@ -231,12 +231,26 @@ static const struct lab_study_table *with_all_runs(const struct lab_study_table 
     return all;
 }
 
-/* Points that drift, then those with the longest iterations: a table that is cut shows these. */
+double stability_bound(const struct lab_claim *drift) {
+    return isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high);
+}
+
+/* The largest drift, then what may drift most: a table that is cut shows these. */
 static void sort_worst_first(struct stability *made) {
-    for (int i = 0; i < made->row_count; i++)
-        made->rows[i].drifts = made->rows[i].drift.verdict == LAB_CLAIM_YES;
-    LAB_SORT(made->rows, made->row_count, LAB_BY_MOST(made->rows, drifts),
-             LAB_BY_MOST(made->rows, longest), LAB_BY(made->rows, name));
+    static const int ranks[] = {[LAB_CLAIM_NOT_TESTED] = 0,
+                                [LAB_CLAIM_NO] = 1,
+                                [LAB_CLAIM_INCONCLUSIVE] = 2,
+                                [LAB_CLAIM_YES] = 3};
+    for (int i = 0; i < made->row_count; i++) {
+        struct stability_row *row = &made->rows[i];
+        row->rank = ranks[row->drift.verdict];
+        row->most = row->rank == 3   ? fabs(row->drift.effect)
+                    : row->rank == 0 ? 0
+                                     : stability_bound(&row->drift);
+    }
+    LAB_SORT(made->rows, made->row_count, LAB_BY_MOST(made->rows, rank),
+             LAB_BY_MOST(made->rows, most), LAB_BY_MOST(made->rows, longest),
+             LAB_BY(made->rows, name));
 }
 
 static struct stability look_at(const struct lab_study_table *study, struct lab_arena *arena) {
@@ -278,7 +292,8 @@ static void add_study(struct lab_analysis_result *result, const struct stability
     part->untested = stability_why_untested(made);
     part->answer = part->untested ? NULL : stability_answer(made);
     lab_analysis_hide_columns(
-        lab_rows_add_table(part, "points", "By point, the worst first", &rows, arena), arena);
+        lab_rows_add_table(part, "points", "By point, the largest drift first", &rows, arena),
+        arena);
     if (made->device_count > 1)
         lab_rows_add_table(part, "devices", "By device, mean over its points", &devices, arena);
     lab_analysis_hide_columns(
@@ -308,15 +323,11 @@ static int stability_run(const struct lab_analysis_input *input, struct lab_anal
             continue;
         stability_test_longer(result, &made);
         stability_test_all(result, &made);
-        result->by_point = lab_arena_printf(
-            arena,
-            "Drift: of iteration times, from start to end of a run, 95%% CI over runs. p99/median: "
-            "of "
-            "these, largest of all runs. Max/median: longest iteration over its run's median, "
-            "largest "
-            "of all runs. %s",
-            made.row_count > 0 && made.rows[0].drifts ? "Points that drift come first, then by max."
-                                                      : "The longest iterations come first.");
+        result->by_point =
+            "Drift: of iteration times, from start to end of a run, 95% CI over runs. p99/median: "
+            "of these, largest of all runs. Max/median: longest iteration over its run's median, "
+            "largest of all runs. Certain drift comes first, then inconclusive, then the widest "
+            "bound.";
         result->action = result->further ? NULL : stability_action(&made);
     }
     return 0;

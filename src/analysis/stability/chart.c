@@ -60,7 +60,7 @@ static struct lab_chart_series level_series(const struct lab_rate_series *series
         lab_series_add_point(&points, until_s / unit_s, 1e3 * level_s);
         lab_series_add_point(&points, until_s / unit_s, NAN);
     }
-    return lab_series_chart(&points, "Level", LAB_CHART_LINE, 1);
+    return lab_series_chart(&points, "Level between change points", LAB_CHART_LINE, 1);
 }
 
 /* "vit0x0x0, GPU 2, NUMA node 2": what differs first, since a long one is cut behind it; a NUMA
@@ -84,7 +84,7 @@ static bool has_title(const struct lab_chart *chart, const char *title) {
 const char *lab_rate_series_counted(const struct lab_rate_series *all, int count) {
     for (int i = 0; i < count; i++)
         if (all[i].run->rank_count > 1)
-            return "rate series";
+            return "per-device time series";
     return "runs";
 }
 

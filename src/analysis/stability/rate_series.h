@@ -48,7 +48,8 @@ struct lab_rate_series lab_rate_series_make(const struct lab_study_run *run,
                                             const struct lab_study_rank *rank, int runs,
                                             struct lab_arena *arena);
 
-/* What they are counted as: "runs"; "rate series" where a run has several, one for each rank. */
+/* What they are counted as: "runs"; "per-device time series" where a run has several, one for each
+ * rank. */
 const char *lab_rate_series_counted(const struct lab_rate_series *all, int count);
 /* Times over time with the levels between changes: of the runs with the largest changes where
  * `changed` (a point's runs have them), the run that takes longest, then of those with the longest

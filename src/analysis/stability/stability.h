@@ -10,7 +10,8 @@
 struct stability_row { /* a rank of a point, over its runs; or a device over its points */
     const char *name, *device;
     int runs, changed, uncertain;
-    bool drifts;                  /* for certain */
+    int rank;                     /* of its verdict: certain, inconclusive, none, untested */
+    double most;                  /* drift, or how large it could be */
     double median_s, throttled_s; /* NaN = unknown */
     double p99, longest;          /* over the median of its run; of the run where it is largest */
     const char *throttled_by;
@@ -31,6 +32,8 @@ struct stability { /* of a study */
     struct lab_claim drift, throttling; /* "stability.drift", "stability.throttling" */
 };
 
+/* How large a drift the interval leaves; infinite without one. */
+double stability_bound(const struct lab_claim *drift);
 /* NULL = it was tested. */
 const char *stability_why_untested(const struct stability *made);
 const char *stability_answer(const struct stability *made);

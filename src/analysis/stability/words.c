@@ -168,45 +168,57 @@ static void add_devices(const struct stability *made, struct lab_str *text) {
                        lab_words_devices(names, count, made->arena), made->device_count);
 }
 
-static double bound_of(const struct lab_claim *drift) {
-    return isnan(drift->low) ? INFINITY : fmax(-drift->low, drift->high);
-}
-
 /* What the mean may hide: the largest drift of a point, or how large one could be unnoticed. */
 static void add_worst(const struct stability *made, struct lab_str *text) {
     const struct stability_row *worst = NULL, *widest = NULL;
     double most = 0;
-    int bounded = 0;
+    int bounded = 0, open = 0;
     for (int i = 0; i < made->row_count; i++) {
         const struct stability_row *row = &made->rows[i];
         if (row->drift.verdict == LAB_CLAIM_YES) {
             if (!worst || fabs(row->drift.effect) > fabs(worst->drift.effect))
                 worst = row;
         } else if (row->drift.verdict == LAB_CLAIM_NO) {
-            most = fmax(most, bound_of(&row->drift));
+            most = fmax(most, stability_bound(&row->drift));
             bounded++;
-        } else if (!widest || bound_of(&row->drift) > bound_of(&widest->drift)) {
-            widest = row;
+        } else if (row->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
+            if (!widest || stability_bound(&row->drift) > stability_bound(&widest->drift))
+                widest = row;
+            open++;
         }
     }
-    bool open = widest && isfinite(bound_of(&widest->drift));
-    if (worst)
+    if (worst) {
         lab_str_printf(text, " %s.", lab_claim_sentence(&worst->drift, made->arena));
-    else if (made->row_count > 1 && bounded == made->row_count)
-        lab_str_printf(text, " Each %s alone: no drift larger than %.1f%%.",
+        return;
+    }
+    if (made->row_count < 2 || bounded == 0)
+        return;
+    if (bounded == made->row_count)
+        lab_str_printf(text, " Each %s alone: within ±%.1f%%.",
                        made->row_count > made->points ? "rank" : "point",
                        lab_words_bound_percent(most));
-    else if (bounded > 0 && open)
-        lab_str_printf(text,
-                       " %d of %d %s alone: no drift larger than %.1f%%. The other%s "
-                       "inconclusive%s %s (%s).",
-                       bounded, made->row_count, rows_noun(made), lab_words_bound_percent(most),
-                       bounded + 1 == made->row_count ? " is" : "s are",
-                       bounded + 1 == made->row_count ? ":" : ", at most",
-                       lab_claim_effect(&widest->drift, made->arena), widest->name);
+    else
+        lab_str_printf(text, " %d of %d %s alone: within ±%.1f%%.", bounded, made->row_count,
+                       rows_noun(made), lab_words_bound_percent(most));
+    if (widest && isfinite(stability_bound(&widest->drift)))
+        lab_str_printf(text, " %d %s inconclusive: drift of up to %.1f%% isn't excluded (%s).",
+                       open, open == 1 ? "is" : "are", 100 * stability_bound(&widest->drift),
+                       widest->name);
 }
 
-#define SPIKE 1.5 /* times the median; from here on a run's outliers are warned of, if many */
+/* Whether a run was flagged for its outliers. */
+static bool is_any_warned(const struct stability *made) {
+    bool any = false;
+    for (int i = 0; i < made->count; i++) {
+        struct lab_result_list list =
+            lab_result_items(lab_run_result(made->series[i].run->run), lab_result_row("warnings"));
+        const struct lab_result_text *items = list.items;
+        for (int k = 0; k < list.count; k++)
+            any |= lab_run_warning_kind(lab_run_warning_of_rank(items[k].text)) ==
+                   LAB_RUN_WARNING_OUTLIERS;
+    }
+    return any;
+}
 
 /* "Longest iteration of all runs: 1.54× its run's median (GPU 2, …); p99 at most 1.05×." */
 static void add_spikes(const struct stability *made, struct lab_str *text) {
@@ -226,10 +238,8 @@ static void add_spikes(const struct stability *made, struct lab_str *text) {
     if (!isnan(p99))
         lab_str_printf(text, "; p99 at most %s", lab_words_ratio(p99, made->arena));
     lab_str_add(text, ".");
-    if (most->longest >= SPIKE)
-        lab_str_add(
-            text,
-            " Warnings name runs with 1% or more such times, waits between iterations among them.");
+    if (is_any_warned(made))
+        lab_str_add(text, " A run is flagged if 1% or more of its times are severe outliers.");
 }
 
 static bool is_throttled_device(const struct stability *made, const char *device) {
@@ -267,11 +277,11 @@ const char *stability_answer(const struct stability *made) {
                        count_runs(made, is_throttled), count_runs(made, is_known),
                        made->throttled_s);
     if (made->drift.verdict == LAB_CLAIM_NO) {
-        if (made->row_count > 1)
-            lab_str_printf(&text, "Mean of %s: no", points_words(made));
-        lab_str_printf(&text, "%s drift of iteration times%s from start to end of a run %s.",
-                       made->row_count > 1 ? "" : "No",
-                       lab_claim_larger(made->drift.bound, made->arena), over);
+        lab_str_printf(
+            &text, "No drift of iteration times in runs of %s: %s (%s%s%s%s runs%s).",
+            duration_words(made), lab_claim_short(&made->drift, made->arena),
+            made->row_count > 1 ? "mean of " : "", made->row_count > 1 ? points_words(made) : "",
+            made->row_count > 1 ? ", " : "", repeats_words(made), made->points > 1 ? " each" : "");
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
         lab_str_printf(
@@ -335,11 +345,12 @@ void stability_test_longer(struct lab_analysis_result *result, const struct stab
     if (made->count == 0 || !(made->longest_s < HEATED * HEATED_S) ||
         made->throttling.verdict == LAB_CLAIM_YES)
         return;
-    struct lab_claim longer =
-        lab_claim_named(lab_claim_none, "stability.longer",
-                        lab_arena_printf(made->arena, "runs longer than %s",
-                                         lab_words_time(made->longest_s, made->arena)),
-                        "", "");
+    struct lab_claim longer = lab_claim_named(
+        lab_claim_none, "stability.longer",
+        lab_arena_printf(made->arena, "%s over minutes (runs longer than %s)",
+                         made->throttling_known > 0 ? "drift and throttling" : "drift",
+                         lab_words_time(made->longest_s, made->arena)),
+        "", "");
     lab_analysis_add_claim(result, &longer, made->arena);
     LAB_AUTO(str, total);
     const struct lab_study_run *run = heaviest(made->study);
