@@ -184,6 +184,29 @@ static int find_differing(const struct lab_study_group *groups, int count, bool 
     return found;
 }
 
+/* "batch 8", "512 MiB pool", "224 px", "compiled"; of other keys "dtype bf16". */
+static void add_setting(const char *key, const struct lab_value *value, struct lab_str *out) {
+    static const struct {
+        const char *key, *before, *after;
+    } words[] = {{"batch_size", "batch ", ""}, {"memory_size_mb", "", " MiB pool"}};
+    if (lab_str_equal(key, "compile_model") && value->type == LAB_VALUE_BOOL) {
+        lab_str_add(out, value->boolean ? "compiled" : "uncompiled");
+        return;
+    }
+    if (lab_str_equal(key, "tensor_shape") && value->count == 3) { /* channels, height, width */
+        double height = lab_study_value(value->items[1]), width = lab_study_value(value->items[2]);
+        lab_str_printf(out, height == width ? "%.0f px" : "%.0fx%.0f px", height, width);
+        return;
+    }
+    int found = LAB_FIND(words, sizeof words / sizeof *words, key, key);
+    if (found < 0)
+        lab_str_printf(out, "%s ", key);
+    else
+        lab_str_add(out, words[found].before);
+    lab_value_write(value, out);
+    lab_str_add(out, found < 0 ? "" : words[found].after);
+}
+
 static void add_differing_keys(const struct lab_study_run *run, const struct differing *of,
                                const char *const *varying, struct lab_str *out) {
     for (int m = 0; m < 2; m++) {
@@ -193,8 +216,8 @@ static void add_differing_keys(const struct lab_study_run *run, const struct dif
                 (m == 0 && lab_value_get(run->test, map->keys[i])) ||
                 lab_list_find_text(of->keys, of->count, map->keys[i]) < 0)
                 continue;
-            lab_str_printf(out, ", %s=", map->keys[i]);
-            lab_value_write(lab_study_setting(run, map->keys[i]), out);
+            lab_str_add(out, ", ");
+            add_setting(map->keys[i], lab_study_setting(run, map->keys[i]), out);
         }
     }
 }

@@ -10,10 +10,9 @@
 #include "stats/stats.h"
 
 struct lab_study_group {
-    const char
-        *name; /* "cuda:0, NUMA node 1, batch_size=8": where, and what other groups differ in */
-    const char *place;                     /* "cuda:0, NUMA node 1" */
-    const char *what;                      /* "batch_size=8"; "" = nothing more */
+    const char *name;  /* "cuda:0, NUMA node 1, batch 8": where, and what other groups differ in */
+    const char *place; /* "cuda:0, NUMA node 1" */
+    const char *what;  /* "batch 8"; "" = nothing more */
     const struct lab_study_point **points; /* in the study's order */
     int count;
 };

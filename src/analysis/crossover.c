@@ -193,7 +193,7 @@ static const char *common_sentence(const struct crossover_group *groups, int cou
 
 #define NAMED_MOST 4
 
-/* "vit32x2x128, vit32x2x256 (compile_model=true)" of models bound so in all groups, or in those in
+/* "vit32x2x128, vit32x2x256 (compiled)" of models bound so in all groups, or in those in
  * brackets; "8 models" of more than are read. */
 static const char *list_bound(const struct crossover_group *groups, int count, const char *bound,
                               struct lab_arena *arena) {

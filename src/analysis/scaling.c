@@ -312,10 +312,9 @@ static const char *make_answer(const struct scaling_group *group,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
     size_t named = strlen(group->title) + strlen(", ");
-    const char *setting = strstr(group->title, "compile_model="),
-               *where = !setting                                        ? ""
-                        : lab_str_starts(strchr(setting, '='), "=true") ? " of compiled models"
-                                                                        : " of uncompiled models";
+    const char *where = strstr(group->title, ", compiled")     ? " of compiled models"
+                        : strstr(group->title, ", uncompiled") ? " of uncompiled models"
+                                                               : "";
     bool deeper = add_doublings(group->depths, group->depths_count, "depth",
                                 scaling_fixed(&group->depth, arena), where, &text);
     if (!deeper)

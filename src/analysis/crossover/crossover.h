@@ -33,7 +33,7 @@ struct crossover_series { /* models by work: of one depth or width, or all of th
 
 struct crossover_group {
     const char *name, *title;       /* "GPU 0, NUMA node 1" */
-    const char *what;               /* settings that all of its models have: "batch_size=8" */
+    const char *what;               /* settings that all of its models have: "batch 8" */
     struct crossover_model *models; /* ascending by work */
     int count;
     struct crossover_series *series; /* at least one */

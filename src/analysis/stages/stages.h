@@ -46,7 +46,7 @@ const struct lab_study_run *lab_stage_run(const struct lab_study_point *point, i
 /* Keys of a model; whatever else varies makes another group. */
 extern const char *const lab_stage_model_keys[];
 
-/* "GPU 0, NUMA node 1, batch_size=8" */
+/* "GPU 0, NUMA node 1, batch 8" */
 const char *lab_stage_title(const struct lab_study_group *group, struct lab_arena *arena);
 
 struct lab_stage_series {                  /* models that differ in one key alone */
@@ -68,9 +68,9 @@ struct lab_stage_estimates {             /* of a group: one value for each block
 };
 
 struct lab_stage_pooled { /* over devices that are equally far from the NUMA nodes of their runs */
-    const char *title; /* "GPUs 0–3, NUMA node 0", "GPUs 0–9, local NUMA nodes, batch_size=8" */
-    const char *without; /* devices that ran so without a value: "GPU 8"; NULL = none */
-    double *values;      /* the mean of logarithms, block by block */
+    const char *title;    /* "GPUs 0–3, NUMA node 0", "GPUs 0–9, local NUMA nodes, batch 8" */
+    const char *without;  /* devices that ran so without a value: "GPU 8"; NULL = none */
+    double *values;       /* the mean of logarithms, block by block */
     int blocks;
 };
 

@@ -143,9 +143,8 @@ LAB_TEST(test_batches_are_groups_of_their_own) {
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_int_equal(result.part_count, 2);
-    assert_says(result.parts[0].answer,
-                "batch_size=8: both models are compute-bound; no crossover");
-    assert_says(result.parts[1].answer, "batch_size=32: transfer-bound up to vit_a, ");
+    assert_says(result.parts[0].answer, "batch 8: both models are compute-bound; no crossover");
+    assert_says(result.parts[1].answer, "batch 32: transfer-bound up to vit_a, ");
     given_end(&given);
 }
 
@@ -193,7 +192,7 @@ LAB_TEST(test_models_outside_of_the_series_are_named) {
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_string_equal(result.answer,
-                        "Transfer-bound: vit32x2x128, vit32x2x192 (compile_model=true). "
+                        "Transfer-bound: vit32x2x128, vit32x2x192 (compiled). "
                         "Compute-bound: 6 models. No crossover at fixed depth or width within the "
                         "tested range.");
     assert_says(chart(&result, "crossover")->caption,
@@ -275,11 +274,10 @@ LAB_TEST(test_groups_of_other_settings_are_a_range) {
             add_run(&given, (struct model){"vit_b", 4, 6e-3, batches[b]}, r, 0.01);
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_says(result.answer,
-                "Crossover in 2 of 3 groups of models with the same settings, not "
-                "within the tested range in 1. Lowest: GPU 0, NUMA node 0, "
-                "batch_size=16: crossover between vit_a and vit_b, interpolated at 0.5");
-    assert_says(result.answer, " Highest: GPU 0, NUMA node 0, batch_size=32: crossover between ");
+    assert_says(result.answer, "Crossover in 2 of 3 groups of models with the same settings, not "
+                               "within the tested range in 1. Lowest: GPU 0, NUMA node 0, "
+                               "batch 16: crossover between vit_a and vit_b, interpolated at 0.5");
+    assert_says(result.answer, " Highest: GPU 0, NUMA node 0, batch 32: crossover between ");
     given_end(&given);
 }
 
