@@ -130,6 +130,8 @@ struct plot_panel {
     const struct lab_chart_panel *panel;
     struct plot_axis x, y;
     bool x_texts, x_title, y_texts, y_title;
+    const char *title[2];
+    int title_lines;
     double left, right, top, bottom; /* edges of the area */
     double edge;                     /* where its column's texts begin, and titles */
     double under;                    /* from its area down to the middle of x's title */
@@ -167,6 +169,9 @@ struct plot_layout {
 
 void plot_layout_make(const struct lab_chart *chart, const struct plot_format *format,
                       struct lab_arena *arena, struct plot_layout *ret);
+
+/* Where titles above a panel's area end. */
+double plot_titles_end(const struct plot_layout *layout, int panel);
 
 /* Of a layout that is made otherwise. */
 void plot_find_overlaps(struct plot_layout *layout);

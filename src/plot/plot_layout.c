@@ -302,6 +302,8 @@ static bool shares_x(const struct lab_chart *chart, const struct lab_chart_panel
     return ratio > 0.4 && ratio < 2.5;
 }
 
+#define ROWS_LABELLED 2 /* of long names: more rows are a screen away from them */
+
 /* x of a column: one range for neighbours that share it, texts at the lowest of them. */
 static void make_x_axes(struct plot_layout *layout, int column, double pixels) {
     const struct lab_chart *chart = layout->chart;
@@ -318,9 +320,11 @@ static void make_x_axes(struct plot_layout *layout, int column, double pixels) {
         }
         struct plot_axis *axis = &layout->panels[first].x;
         plot_axis_make(group, members, true, pixels, layout->format->small, axis);
-        for (int p = first; p <= last; p += step) {
+        for (int p = first, row = 0; p <= last; p += step, row++) {
+            bool far = axis->angle && row % ROWS_LABELLED == ROWS_LABELLED - 1 && members > 2;
             layout->panels[p].x = *axis;
-            layout->panels[p].x_texts = layout->panels[p].x_title = p == last;
+            layout->panels[p].x_texts = p == last || far;
+            layout->panels[p].x_title = p == last;
         }
         first = last + step;
     }
@@ -442,6 +446,32 @@ static double tic_height(const struct plot_layout *layout, const struct plot_axi
                                              (axis->angle == 90 ? 0 : size * 0.8));
 }
 
+double plot_titles_end(const struct plot_layout *layout, int panel) {
+    bool last =
+        panel % layout->columns == layout->columns - 1 || panel == layout->chart->panel_count - 1;
+    return last ? layout->width - PLOT_EDGE : layout->panels[panel + 1].edge - 6;
+}
+
+/* In two lines where one is too short: what is cut may be what differs. */
+static void wrap_title(const struct plot_layout *layout, int number) {
+    struct plot_panel *made = &layout->panels[number];
+    const char *title = made->panel->title;
+    double size = layout->format->text * PLOT_BOLD,
+           room = plot_titles_end(layout, number) - made->edge - layout->format->text;
+    size_t first = 0;
+    if (!has_text(title))
+        return;
+    if (plot_text_width(title, size) > room)
+        for (size_t i = 1; title[i]; i++)
+            if (title[i] == ' ' &&
+                plot_text_width(lab_arena_strndup(layout->arena, title, i), size) <= room)
+                first = i;
+    if (first > 0)
+        made->title[made->title_lines++] = lab_arena_strndup(layout->arena, title, first);
+    made->title[made->title_lines++] =
+        plot_text_cut(title + first + (first > 0), size, room, layout->arena);
+}
+
 static void place_rows(struct plot_layout *layout, double top) {
     int count = layout->chart->panel_count, columns = layout->columns;
     double line = LINE * layout->format->text, small = LINE * layout->format->small;
@@ -450,7 +480,8 @@ static void place_rows(struct plot_layout *layout, double top) {
         struct plot_panel *first = &layout->panels[(ptrdiff_t)row * columns], *end = first;
         for (; end < layout->panels + count && end < first + columns; end++) {
             height = fmax(height, area_height(layout, end->panel));
-            title = has_text(end->panel->title) ? line : title;
+            wrap_title(layout, (int)(end - layout->panels));
+            title = fmax(title, end->title_lines * line);
             y_title = end->y_title ? small : y_title;
             end->under = tic_height(layout, &end->x) + layout->format->text * 0.9;
             if (end->x_texts)

@@ -9,7 +9,7 @@
 #define TIC_SIZES_X    6.2 /* from one tick to the next, in sizes of its letters */
 #define TIC_SIZES_Y    3
 #define LINE_SIZES     1.25
-#define LOG_TICS_LEAST 3
+#define TICS_LEAST     3  /* of y; of x, names and widths decide */
 #define NAME_SIZES     17 /* the longest name, before it is cut */
 #define ROW_SIZES      26 /* of a row, on a page; a paper has no room for that */
 #define DISTINCT_MOST  8
@@ -237,13 +237,24 @@ static void add_number(struct plot_axis *axis, double at, double step, double la
     add_tic(axis, at, text);
 }
 
-static void add_linear(struct plot_axis *axis, int wanted) {
-    double span = axis->high - axis->low, raw = span / (wanted > 1 ? wanted : 1);
-    double magnitude = pow(10, floor(log10(raw))), step = 10 * magnitude;
+/* From tick to tick: at least `raw`, a round number. */
+static double step_of(double raw) {
     static const double steps[] = {1, 2, 2.5, 5};
+    double magnitude = pow(10, floor(log10(raw))), step = 10 * magnitude;
     for (int i = 3; i >= 0; i--)
         if (steps[i] * magnitude >= raw * 0.999)
             step = steps[i] * magnitude;
+    return step;
+}
+
+static int count_linear(const struct plot_axis *axis, double step) {
+    return (int)(floor(axis->high / step + 1e-6) - ceil(axis->low / step - 1e-6)) + 1;
+}
+
+static void add_linear(struct plot_axis *axis, int wanted, int least) {
+    double raw = (axis->high - axis->low) / (wanted > 1 ? wanted : 1), step = step_of(raw);
+    while (count_linear(axis, step) < least)
+        step = step_of(raw *= 0.8);
     double largest = fmax(fabs(axis->low), fabs(axis->high));
     double first = ceil(axis->low / step - 1e-6);
     for (int i = 0; i < PLOT_TICS_MOST; i++) {
@@ -275,20 +286,26 @@ static int add_steps(const struct plot_axis *of, const double *steps, int count,
     return found;
 }
 
-/* Two ticks but for powers of ten look like those of a linear axis: then more, where they fit. */
+/* Two ticks look like those of a linear axis: then more, where they fit. */
 static void add_logarithmic(struct plot_axis *axis, int wanted) {
     static const double fine[] = {1, 1.5, 2, 3, 4, 5, 7}, closer[] = {1, 2, 3, 5},
-                        middle[] = {1, 2, 5}, coarse[] = {1};
+                        thirds[] = {1, 3}, middle[] = {1, 2, 5}, coarse[] = {1};
     double decades = log10(axis->high / axis->low);
     if (decades * 7 <= wanted) {
         add_steps(axis, fine, 7, 1, axis);
     } else if (decades * 3 <= wanted + 2) {
-        bool few = add_steps(axis, middle, 3, 1, NULL) < LOG_TICS_LEAST &&
+        bool few = add_steps(axis, middle, 3, 1, NULL) < TICS_LEAST &&
                    add_steps(axis, closer, 4, 1, NULL) <= wanted;
         add_steps(axis, few ? closer : middle, few ? 4 : 3, 1, axis);
     } else {
-        int every = (int)ceil(decades / (wanted > 1 ? wanted : 1));
-        add_steps(axis, coarse, 1, every > 0 ? every : 1, axis);
+        int every = (int)fmax(1, ceil(decades / (wanted > 1 ? wanted : 1)));
+        bool few = add_steps(axis, coarse, 1, every, NULL) < TICS_LEAST;
+        if (few && add_steps(axis, middle, 3, 1, NULL) <= 2 * wanted)
+            add_steps(axis, middle, 3, 1, axis);
+        else if (few && add_steps(axis, thirds, 2, 1, NULL) <= 2 * wanted)
+            add_steps(axis, thirds, 2, 1, axis);
+        else
+            add_steps(axis, coarse, 1, every, axis);
     }
 }
 
@@ -387,9 +404,10 @@ static void add_numbers(const struct lab_chart_panel *const *panels, int count, 
     wanted = wanted < 2 ? 2 : wanted > 9 ? 9 : wanted;
     if (ret->log)
         add_logarithmic(ret, wanted);
-    if (ret->tic_count < 2) {
+    int least = of_x ? 2 : TICS_LEAST;
+    if (ret->tic_count < least) {
         ret->tic_count = 0;
-        add_linear(ret, wanted);
+        add_linear(ret, wanted, of_x ? 0 : least);
     }
     if (range.zero) { /* beyond an empty stretch, so that nobody takes it for a small number */
         ret->zero = true;

@@ -204,16 +204,16 @@ static void add_titles(struct plot_scene *scene, const struct plot_layout *layou
     bool above = false; /* someone of the row has one: titles of panels are at one height */
     for (int p = 0; p < layout->chart->panel_count; p++)
         above |= layout->panels[p].top == made->top && layout->panels[p].y_title;
-    if (panel->title && *panel->title)
-        plot_scene_add(
-            scene, (struct plot_mark){.kind = PLOT_TEXT,
-                                      .x = left,
-                                      .y = y - (above ? 1.35 * small : 0) - text * 0.6,
-                                      .size = text,
-                                      .bold = true,
-                                      .colour = LAB_COLOUR_INK,
-                                      .text = plot_text_cut(panel->title, text * PLOT_BOLD,
-                                                            until - left - text, scene->arena)});
+    for (int i = 0; i < made->title_lines; i++)
+        plot_scene_add(scene,
+                       (struct plot_mark){.kind = PLOT_TEXT,
+                                          .x = left,
+                                          .y = y - (above ? 1.35 * small : 0) -
+                                               text * (0.6 + 1.35 * (made->title_lines - 1 - i)),
+                                          .size = text,
+                                          .bold = true,
+                                          .colour = LAB_COLOUR_INK,
+                                          .text = made->title[i]});
     if (!plot_has_values(panel))
         plot_add_text(scene, "no data", (made->left + made->right) / 2,
                       (made->top + made->bottom) / 2, text, PLOT_MIDDLE, LAB_COLOUR_AXIS);
@@ -262,14 +262,12 @@ void plot_scene_make(const struct lab_chart *chart, const struct plot_format *fo
         plot_add_scale(ret, &layout);
     for (int p = 0; p < chart->panel_count; p++) {
         const struct plot_panel *made = &layout.panels[p];
-        bool last = p % layout.columns == layout.columns - 1 || p == chart->panel_count - 1;
-        double until = last ? layout.width - PLOT_EDGE : made[1].edge - 6;
         plot_scene_add(ret,
                        (struct plot_mark){.kind = PLOT_GROUP, .group = PLOT_PANEL, .panel = made});
         add_shades(ret, &layout, made);
         add_x_axis(ret, &layout, made);
         add_y_axis(ret, &layout, made);
-        add_titles(ret, &layout, made, until);
+        add_titles(ret, &layout, made, plot_titles_end(&layout, p));
         if (made->panel->heat)
             plot_add_heat(ret, &layout, made);
         plot_add_series(ret, &layout, made);

@@ -326,6 +326,17 @@ static double above_levels(const struct drawing *d, double y, double width) {
     return begin - width < d->made->top ? y : begin;
 }
 
+/* In as many decimals as the axis asks for; two digits of what these would round off. */
+static void write_value(double value, double most, char text[PLOT_TIC_BYTES]) {
+    int decimals = most < 10 ? 2 : most < 200 ? 1 : 0;
+    double step = pow(10, -decimals), size = fabs(value);
+    if (decimals == 2 && size >= 0.01 * step && size < 10 * step)
+        snprintf(text, PLOT_TIC_BYTES, "%.2g", value);
+    else
+        snprintf(text, PLOT_TIC_BYTES, "%.*f", decimals,
+                 size < 0.5 * step ? 0 : value); /* never "-0.0" */
+}
+
 /* The value at the bar's end: along it where that is wide enough, else upright, else not. Next to a
  * whisker where there is room: at the whisker's end it would look like that end's value. */
 static void add_value(const struct drawing *d, size_t i, double x, double slot, double base) {
@@ -335,14 +346,12 @@ static void add_value(const struct drawing *d, size_t i, double x, double slot, 
     if (!series->valued)
         return;
     double most = fmax(fabs(d->made->y.low), fabs(d->made->y.high));
-    int decimals = most < 10 ? 2 : most < 200 ? 1 : 0;
-    bool none = fabs(value) < 0.5 * pow(10, -decimals); /* never "-0.0" */
-    snprintf(text, sizeof text, "%.*f", decimals, none ? 0 : value);
+    write_value(value, most, text);
     double width = plot_text_width(text, size), end = at_y(d, value);
     double far = value_of(value < 0 ? series->low : series->high, i);
     bool whisker = plot_has_whiskers(series) && isfinite(far);
     char longest[PLOT_TIC_BYTES]; /* of the panel: all of its values stand alike */
-    snprintf(longest, sizeof longest, "%.*f", decimals, d->made->y.low < 0 ? -most : most);
+    write_value(d->made->y.low < 0 ? -most : most, most, longest);
     if (whisker && plot_text_width(longest, size) + 4 <= slot / 2)
         x += width / 2 + 4;
     else if (whisker)
@@ -399,7 +408,7 @@ static void add_total(const struct drawing *d, double x, double slot, double tot
     for (int s = d->number + 1; s < panel->series_count; s++)
         if (panel->series[s].mark == LAB_CHART_STACK)
             return;
-    snprintf(text, sizeof text, "%.*f", most < 10 ? 2 : most < 200 ? 1 : 0, total);
+    write_value(total, most, text);
     bool upright = plot_text_width(text, size) > slot;
     double end = at_y(d, total), need = (upright ? plot_text_width(text, size) : size) + 4;
     if (!d->series->valued || slot < LINES * size || end - need < d->made->top - 2)

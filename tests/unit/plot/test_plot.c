@@ -301,6 +301,56 @@ LAB_TEST(logarithmic_axes_show_that_they_are) {
     assert_true(axis.tic_count >= 3);
 }
 
+/* Given a range with one round step in it, or two decades, then y still has three ticks. */
+LAB_TEST(axes_have_three_ticks) {
+    static const double x[] = {0, 1}, small[] = {-0.45, 0.4}, far[] = {0.0148, 1};
+    struct lab_chart_series series = {NULL, LAB_CHART_POINTS, x, small, .count = 2, .colour = -1};
+    struct lab_chart_panel panel = {
+        .x = given_axis("x"), .y = given_axis("y"), .series = &series, .series_count = 1};
+    const struct lab_chart_panel *panels[] = {&panel};
+    struct plot_axis axis;
+    plot_axis_make(panels, 1, false, 130, 11, &axis);
+    assert_true(axis.tic_count >= 3);
+    series.y = far;
+    panel.y.log = true;
+    plot_axis_make(panels, 1, false, 130, 11, &axis);
+    assert_true(axis.tic_count >= 3);
+    assert_string_equal(axis.tics[0].text, "0.02");
+}
+
+/* Given three rows of panels with long names, then the second has them, too; and a title of two
+ * lines keeps its end. */
+LAB_TEST(names_are_near_and_titles_whole) {
+    struct given *g = *state;
+    static const char *const names[] = {"GPU 0, NUMA node 0, batch 16",
+                                        "GPU 0, NUMA node 0, batch 32",
+                                        "GPU 1, NUMA node 0, batch 16"};
+    static const double x[] = {0, 1, 2}, y[] = {1, 2, 3};
+    struct lab_chart_series series = {.mark = LAB_CHART_POINTS, .x = x, .y = y, .count = 3};
+    struct lab_chart_panel panels[3];
+    for (int p = 0; p < 3; p++)
+        panels[p] = (struct lab_chart_panel){
+            .title = lab_arena_printf(&g->arena, "NUMA node %d, batch 8, 512 MiB pool, 224 px", p),
+            .x = given_names("", names, 3),
+            .y = given_axis("Rate"),
+            .series = &series,
+            .series_count = 1};
+    struct lab_chart chart = {.panels = panels, .panel_count = 3};
+    struct plot_format narrow = plot_page;
+    narrow.width = 420;
+    struct plot_scene scene;
+    plot_scene_make(&chart, &narrow, &g->arena, &scene);
+    int named = 0, ends = 0;
+    for (int i = 0; i < scene.count; i++) {
+        const struct plot_mark *mark = &scene.marks[i];
+        named += mark->kind == PLOT_TEXT && mark->angle != 0;
+        ends += mark->kind == PLOT_TEXT && lab_str_ends(mark->text, "224 px");
+    }
+    assert_int_equal(named, 2 * 3);
+    assert_int_equal(ends, 3);
+    assert_texts_apart(&scene, "names");
+}
+
 /* Given more and more bars with values, then no two neighbours read as one number. */
 LAB_TEST(values_of_bars_have_gaps) {
     struct given *g = *state;
