@@ -281,6 +281,14 @@ static const char *single_runs(const struct lab_study_table *study, struct lab_a
                             count == 1 ? "" : " each");
 }
 
+/* Whether some run has one of its own iterations. */
+static bool has_intervals(const struct lab_study_table *study) {
+    bool any = false;
+    for (int i = 0; i < study->run_count; i++)
+        any |= isfinite(study->runs[i].run->rate_low);
+    return any;
+}
+
 static int count_open(const struct lab_study_table *study) {
     return study->planned_count - study->run_count - study->failed_count;
 }
@@ -311,11 +319,12 @@ void lab_study_add_notes(const struct lab_study_table *study, const char *prefix
         lab_analysis_note(&own, arena, "%d run%s done but not valid, and left out.",
                           study->invalid_count, are(study->invalid_count));
     if (study->run_count > 0 && !study->repeated)
-        lab_analysis_note(
-            &own, arena,
-            "%s: there are values and no verdicts. Intervals are from within one run and don't "
-            "cover other runs. %s.",
-            single_runs(study, arena), lab_study_verdict_words(study));
+        lab_analysis_note(&own, arena, "%s: there are values and no verdicts. %s%s.",
+                          single_runs(study, arena),
+                          has_intervals(study) ? "Intervals are from within one run and don't "
+                                                 "cover other runs. "
+                                               : "",
+                          lab_study_verdict_words(study));
     lab_analysis_add_notes(notes, own, prefix, arena);
     lab_analysis_add_notes(notes, study->notes, prefix, arena);
 }

@@ -482,6 +482,32 @@ static void add_answer(struct lab_analysis_result *result, const struct metrics_
                           settings->again, settings->again == 1 ? " is" : "s are");
 }
 
+static bool holds_maps(const struct lab_value *value) {
+    return value->type == LAB_VALUE_MAP || (value->type == LAB_VALUE_LIST && value->count > 0 &&
+                                            value->items[0]->type == LAB_VALUE_MAP);
+}
+
+/* Keys of the matrix without an effect: a workload of gpulab's has no such option. */
+static void claim_unused(struct lab_analysis_result *result, const struct lab_study_table *study,
+                         struct lab_arena *arena) {
+    LAB_AUTO(str, keys);
+    const struct lab_study_run *run = study->runs;
+    if (result->claim_count == 0 || study->run_count == 0 || !metrics_is_of_workload(study, run))
+        return;
+    for (int i = 0; i < study->matrix->count; i++) {
+        const struct lab_value *value = study->matrix->items[i];
+        if (value->type != LAB_VALUE_NULL && !holds_maps(value) &&
+            !lab_value_get(run->options, study->matrix->keys[i]))
+            lab_str_printf(&keys, "%s%s", keys.length ? ", " : "", study->matrix->keys[i]);
+    }
+    if (!keys.length)
+        return;
+    struct lab_claim unused = lab_claim_named(
+        lab_claim_none, "metrics.unused",
+        lab_arena_printf(arena, "%s (no option of %s)", keys.text, run->run->workload), "", "");
+    lab_analysis_add_claim(result, &unused, arena);
+}
+
 static int metrics_run(const struct lab_analysis_input *input, struct lab_analysis_result *result,
                        struct lab_err *err) {
     struct lab_arena *arena = result->arena;
@@ -514,6 +540,8 @@ static int metrics_run(const struct lab_analysis_input *input, struct lab_analys
             lab_arena_printf(arena, "No run reported '%s', which settings are chosen by.", asked);
     else
         add_answer(result, &settings, &metrics[first], arena);
+    for (int i = 0; i < input->study_count; i++)
+        claim_unused(result, &input->studies[i], arena);
     if (!asked && objective >= 0)
         metrics_note_objective(result, metrics, count, objective, &settings, arena);
     metrics_add_curves(result, metrics, count, objective, simulated, arena);
@@ -553,6 +581,7 @@ const struct lab_analysis lab_analysis_metrics = {
                                                 {"metrics.key", LAB_KIND_PROGRAM},
                                                 {"metrics.interaction", LAB_KIND_PROGRAM},
                                                 {"metrics.energy", LAB_KIND_PROGRAM},
+                                                {"metrics.unused", LAB_KIND_OBSERVED},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_CURVES,

@@ -163,6 +163,7 @@ static const char *why_not_judged(const struct proof_kind_count *kind) {
         {"variance.cpu_spikes", "drawn contention studies aren't sampled"},
         {"numa.local", "says that a GPU's local NUMA node wasn't tested"},
         {"stability.change", "named by a measured time"},
+        {"metrics.unused", "says that a key had no effect"},
         {"stability.longer", "says that longer runs weren't tested"},
     };
     bool unknown = 2 * kind->unmatched >= kind->tested; /* most of them have no truth */

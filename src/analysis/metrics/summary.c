@@ -387,26 +387,50 @@ static double run_rank_memory(const struct lab_study_run *run, const void *rank)
     return rank_memory(run, *(const int *)rank);
 }
 
+#define NOISE 0.025 /* share of the values: less, without a certain difference, is to look small */
+
+/* Not from the least to the largest where that may be noise. */
+static struct lab_chart_axis value_axis(const struct metrics_metric *metric, int count,
+                                        struct lab_arena *arena) {
+    struct lab_chart_axis axis = lab_axis(metrics_title(metric, arena));
+    double low = NAN, high = NAN;
+    bool certain = false;
+    for (int i = 0; i < count; i++) {
+        const struct metrics_value *value = &metric->values[i];
+        certain |= value->change.verdict == LAB_CLAIM_YES || value->worse.verdict == LAB_CLAIM_YES;
+        low = fmin(low, fmin(value->cell.value, value->cell.low)); /* fmin passes NaN over */
+        high = fmax(high, fmax(value->cell.value, value->cell.high));
+    }
+    double middle = (low + high) / 2, far = NOISE * fabs(middle);
+    if (!certain && high - low < far) {
+        axis.low = middle - far;
+        axis.high = middle + far;
+    }
+    return axis;
+}
+
 /* What the answer is about, where no curve shows it. */
 static void add_values(struct lab_analysis_result *result, const struct metrics_metric *metric,
                        bool simulated, struct lab_arena *arena) {
     int count = metric->count < BARS_MOST ? metric->count : BARS_MOST;
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
     struct lab_series bars = {.arena = arena};
+    bool repeated = false;
     for (int i = 0; i < count; i++) {
         const struct lab_doc_cell *cell = &metric->values[i].cell;
         names[i] = metric->values[i].name;
+        repeated |= metric->values[i].runs > 1;
         lab_series_add(&bars, i, cell->value, cell->low, cell->high);
     }
     struct lab_chart chart = {
         .name = "metric_comparison",
         .title = lab_arena_printf(arena, "%s by setting", lab_words_capital(metric->name, arena)),
-        .caption = "Mean over runs.",
+        .caption = repeated ? "Mean over runs." : NULL,
         .intervals = "95% intervals over runs",
         .simulated = simulated};
     struct lab_chart_panel *panel =
         lab_chart_add_panel(&chart, NULL, lab_axis_names("Setting", names, count),
-                            lab_axis(metrics_title(metric, arena)), arena);
+                            value_axis(metric, count, arena), arena);
     lab_panel_add_series(panel, lab_series_chart(&bars, NULL, LAB_CHART_POINTS, -1), arena);
     lab_analysis_add_chart(result, chart, arena);
 }

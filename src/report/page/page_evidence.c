@@ -188,6 +188,8 @@ void page_add_small_table(const struct page_build *build,
         struct lab_doc_table untitled = *table;
         untitled.title = NULL;
         untitled.untitled = true;
+        if (result->by_point)
+            page_drop_single(&untitled, result->by_point, arena);
         add_table(build, &untitled, ROWS_SMALL, csv_name(analysis, table->key, arena),
                   result->answer);
     } else if (result->part_count == 1 && result->chart_count == 0 && has_figures(result)) {

@@ -27,6 +27,9 @@ struct lab_doc_table page_figures(const struct lab_analysis_result *result, bool
 const struct lab_doc_table *page_merged(const struct lab_analysis_result *result, int number,
                                         const struct page_names *names, struct lab_arena *arena);
 
+/* Cells don't repeat "1 run each" where the table's caption begins with it. */
+void page_drop_single(struct lab_doc_table *table, const char *caption, struct lab_arena *arena);
+
 /* --- what to do --- */
 
 enum page_action_kind {

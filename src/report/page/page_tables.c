@@ -112,7 +112,18 @@ const struct lab_doc_table *page_merged(const struct lab_analysis_result *result
     return merged;
 }
 
-#define OPEN ", inconclusive"
+#define OPEN   ", inconclusive"
+#define SINGLE "1 run each" /* as below the table */
+
+void page_drop_single(struct lab_doc_table *table, const char *caption, struct lab_arena *arena) {
+    int count = table->row_count * table->column_count;
+    struct lab_doc_cell *cells = lab_arena_copy(arena, table->cells, (size_t)count, sizeof *cells);
+    for (int i = 0; i < count && lab_str_starts(caption, SINGLE "."); i++)
+        if (cells[i].text && lab_str_ends(cells[i].text, ", " SINGLE))
+            cells[i].text = lab_arena_strndup(arena, cells[i].text,
+                                              strlen(cells[i].text) - strlen(", " SINGLE));
+    table->cells = cells;
+}
 
 /* Rows have little room: "-3.1% [-9.0, 2.8]?" of what is inconclusive; names lose their middles. */
 static void shorten_cells(struct lab_doc_table *table, struct lab_arena *arena) {
@@ -321,6 +332,7 @@ struct lab_doc_table *page_overview(const struct lab_page *page, const struct pa
     table->untitled = true;
     table->folds = false;
     shorten_cells(table, arena);
+    page_drop_single(table, analysis->result->by_point, arena);
     const char *which = "";
     int quoted = 0;
     table->row_total = table->row_count;

@@ -171,6 +171,9 @@ LAB_TEST(a_workload_is_compared_by_its_rate) {
         }
     analyse(g);
     assert_says(g, "batch_size=64: 99.7% higher throughput than batch_size=32");
+    const struct lab_claim *last = &g->result.claims[g->result.claim_count - 1];
+    assert_int_equal(last->verdict, LAB_CLAIM_NOT_TESTED); /* it has no such option */
+    assert_true(lab_str_starts(last->subject, "optimizer (no option of "));
     assert_true(lab_analysis_find("metrics", NULL)->interest(&g->study.table) > 0);
 }
 
@@ -240,6 +243,10 @@ LAB_TEST(values_that_differ_read_differently) {
     assert_string_equal(g->result.answer,
                         "Throughput from 164321 samples/s (batch_size=32) to 164100 samples/s "
                         "(batch_size=64): no verdict (1 run each).");
+    /* noise looks like noise, and one run has no mean */
+    const struct lab_chart *chart = &g->result.charts[0];
+    assert_null(chart->caption);
+    assert_true(chart->panels[0].y.low < 161000 && chart->panels[0].y.high > 168000);
 }
 
 /* Of a rate the slowest rank's median counts; of tokens per second the run's own rate does. */
