@@ -228,11 +228,11 @@ static void add_open(const struct lab_page *page, bool plain, struct lab_str *te
                    all.single ? "1 run per point, no interval over runs" : "Inconclusive",
                    plain ? "" : "[");
     if (asked.open == 0)
-        lab_str_printf(text, "none of %d %s on the study's question", asked.compared, what);
+        lab_str_printf(text, "%d of %d other %s", open, others, what);
     else
         lab_str_printf(text, "%d of %d %s on the study's question%s", asked.open, asked.compared,
                        what, quantity);
-    if (open > 0)
+    if (asked.open > 0 && open > 0)
         lab_str_printf(text, ", %d of %d others", open, others);
     lab_str_add(text, plain ? "." : "](index.html#" PAGE_INCONCLUSIVE ").");
     const char *answer = page_answer(page);
@@ -253,20 +253,25 @@ const char *page_limits(const struct page_build *build, const char *where,
     if (!page_is_untested(page)) /* else only what nobody asked for is open */
         add_open(page, plain, &text, arena);
     lab_str_clear(&rest);
-    LAB_AUTO(str, measured);
-    if (build->digest)
-        study_add_measured(build->digest, &measured);
-    if (measured.length)
-        lab_str_printf(&rest, "Measured: %s.", measured.text);
-    LAB_AUTO(str, pairs);
-    if (build->digest)
-        study_add_pairs(build->digest, &pairs);
-    if (pairs.length)
-        lab_str_printf(&rest, "%sPairs tested: %s.", rest.length ? " " : "", pairs.text);
     if (build->digest && where)
         page_add_warnings(page, build->digest, where, &rest, arena);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "",
                    marked(build, &rest, plain, arena));
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+const char *page_measured(const struct page_build *build, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    LAB_AUTO(str, measured);
+    LAB_AUTO(str, pairs);
+    if (!build->digest)
+        return NULL;
+    study_add_measured(build->digest, &measured);
+    if (measured.length)
+        lab_str_printf(&text, "Measured: %s.", measured.text);
+    study_add_pairs(build->digest, &pairs);
+    if (pairs.length)
+        lab_str_printf(&text, "%sPairs tested: %s.", text.length ? " " : "", pairs.text);
     return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
@@ -462,6 +467,7 @@ static void add_columns(const struct page_build *build) {
 
 static void add_small_print(const struct page_build *build) {
     struct lab_doc *doc = build->doc;
+    const char *measured = page_measured(build, lab_doc_arena(doc));
     struct lab_arena *arena = lab_doc_arena(doc);
     const struct lab_page *page = build->page;
     LAB_AUTO(str, text);
@@ -486,6 +492,8 @@ static void add_small_print(const struct page_build *build) {
     }
     lab_str_add(&text, " · [best_practices.md](best_practices.md) · [report.md](report.md)");
     lab_doc_marked(doc, LAB_DOC_FAINT, "%s", text.text);
+    if (measured)
+        lab_doc_text(doc, LAB_DOC_FAINT, "%s", measured);
 }
 
 static void add_opening(const struct page_build *build) {

@@ -171,9 +171,11 @@ void page_add_chart(const struct page_build *build, const struct lab_chart *char
 /* What compares the analysis's parts; of a single part its first table. */
 void page_add_small_table(const struct page_build *build, const struct lab_page_analysis *analysis);
 #define PAGE_INCONCLUSIVE "inconclusive" /* the id of the section that lists them */
-/* "Not tested: …. Inconclusive: 3 of 48 comparisons. Measured: …. Warning: …", marked. NULL
- * = none of these. `where`: of page_add_warnings; NULL = plain text, without warnings. */
+/* "Not tested: …. Inconclusive: 3 of 48 comparisons. Warnings: …", marked. NULL = none of these.
+ * `where`: of page_add_warnings; NULL = plain text, without warnings. */
 const char *page_limits(const struct page_build *build, const char *where, struct lab_arena *arena);
+/* "Measured: GPUs 0–3 of 10. Pairs tested: …." NULL = all of the machine. */
+const char *page_measured(const struct page_build *build, struct lab_arena *arena);
 
 struct page_open {                 /* comparisons, and estimates where one is inconclusive */
     int compared, open;            /* inconclusive ones are open */

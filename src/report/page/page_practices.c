@@ -254,6 +254,9 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     const char *limits = page_limits(&build, "in report.md", lab_doc_arena(build.doc));
     if (limits)
         lab_doc_marked(build.doc, LAB_DOC_LIMIT, "%s", limits);
+    const char *measured = page_measured(&build, lab_doc_arena(build.doc));
+    if (measured)
+        lab_doc_text(build.doc, LAB_DOC_FAINT, "%s", measured);
     lab_doc_marked(build.doc, LAB_DOC_PLAIN,
                    "%s%sEvidence: [index.html](index.html), [report.md](report.md).",
                    program ? PROGRAM_MEANS " " : "",

@@ -134,7 +134,11 @@ static void add_others(struct lab_doc *doc, const struct end *end) {
 static const char *limits_of(const struct end *end, struct lab_arena *arena) {
     struct page_build build = {.page = end->page, .digest = (struct study_digest *)&end->digest};
     bool over = end->page && !end->digest.study->running && !end->digest.nothing_valid;
-    return over ? page_limits(&build, NULL, arena) : NULL;
+    const char *limits = over ? page_limits(&build, NULL, arena) : NULL,
+               *measured = over ? page_measured(&build, arena) : NULL;
+    return limits && measured ? lab_arena_printf(arena, "%s %s", limits, measured)
+           : limits           ? limits
+                              : measured;
 }
 
 static void add_limits(struct lab_doc *doc, const struct end *end) {
