@@ -30,7 +30,8 @@ static const struct lab_field figure_fields[] = {
     LAB_FIELD(struct memory, total, "total_mean_mib", "Total, mean", LAB_UNIT_MEBIBYTES, "Mean"),
     LAB_FIELD(struct memory, peak, "total_peak_mib", "Total, peak", LAB_UNIT_MEBIBYTES, "Peak"),
     LAB_FIELD(struct memory, peaks, "sum_of_peaks_mib", "Sum of peaks", LAB_UNIT_MEBIBYTES),
-    LAB_FIELD(struct memory, fullest, "fullest_share", "Fullest GPU", LAB_UNIT_SHARE, "Fullest"),
+    LAB_FIELD(struct memory, fullest, "fullest_share", "Fullest GPU's memory", LAB_UNIT_SHARE,
+              "Fullest GPU"),
     LAB_FIELD(struct memory, change, "change", "Change", LAB_UNIT_CHANGE, "Change"),
 };
 

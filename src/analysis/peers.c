@@ -105,7 +105,7 @@ static const struct lab_field device_fields[] = {
     FIELD(condition.temperature_c, "temperature_c", "Temp.", LAB_UNIT_CELSIUS),
     FIELD(condition.power_w, "power_w", "Power", LAB_UNIT_WATTS),
     FIELD(condition.power_limit_w, "power_limit_w", "Limit", LAB_UNIT_WATTS),
-    FIELD(condition.pcie_generation, "pcie_generation", "PCIe", LAB_UNIT_COUNT),
+    FIELD(condition.pcie_generation, "pcie_generation", "PCIe gen", LAB_UNIT_COUNT),
     FIELD(condition.pcie_width, "pcie_width", "Lanes", LAB_UNIT_COUNT),
     FIELD(condition.link_gb_s, "link_gb_per_s", "Link GB/s", LAB_UNIT_NUMBER, .yields = 1),
     FIELD(condition.throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION, .yields = 1),
