@@ -235,24 +235,28 @@ static void add_notes(const struct page_build *build, const struct lab_analysis_
         lab_doc_items(build->doc, items, count);
 }
 
-static bool has_more(const struct lab_analysis_result *result) {
-    bool tables = false;
-    for (int i = 0; i < result->part_count; i++)
-        tables |= result->parts[i].table_count > 0;
-    return tables || result->chart_count > 1;
+/* Whether the first table stands above the fold with all of its rows. */
+static bool is_first_whole(const struct page_build *build,
+                           const struct lab_analysis_result *result) {
+    struct lab_arena *arena = lab_doc_arena(build->doc);
+    const struct lab_doc_table *table = page_merged(result, 0, build->names, arena);
+    bool figures =
+        result->part_count > 1 && page_figures(result, true, build->names, arena).row_count > 0;
+    return table && !figures && !table->aside && table->row_count <= ROWS_SMALL + ROWS_SPARED;
 }
 
 static void add_fold(const struct page_build *build, const struct lab_page_analysis *analysis) {
     struct lab_doc *doc = build->doc;
     const struct lab_analysis_result *result = analysis->result;
     const struct lab_doc_table *table;
-    if (!has_more(result))
+    int first = is_first_whole(build, result);
+    if (!page_merged(result, first, build->names, lab_doc_arena(doc)) && result->chart_count < 2)
         return;
     lab_doc_begin(doc, (struct lab_doc_section){.look = LAB_DOC_FOLD, .title = "More values"});
     for (int c = 1; c < result->chart_count && c <= CHARTS_MOST; c++)
         if (lab_chart_has_data(&result->charts[c]))
             page_add_chart(build, &result->charts[c], WIDTH, 0);
-    for (int t = 0; (table = page_merged(result, t, build->names, lab_doc_arena(doc))); t++)
+    for (int t = first; (table = page_merged(result, t, build->names, lab_doc_arena(doc))); t++)
         add_table(build, table, ROWS_FOLDED, csv_name(analysis, table->key, lab_doc_arena(doc)),
                   NULL);
     lab_doc_end(doc);
