@@ -189,6 +189,8 @@ static void add_charts(const struct memory *memories, int count, struct lab_aren
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
     for (int i = 0; i < count; i++)
         labels[i] = memories[i].label;
+    if (count > FEW && lab_recording_stats_is_alike(labels, count, arena))
+        return; /* the answer says it */
     lab_recording_stats_chart_comparison(labels, count, arena, result);
     lab_recording_stats_chart_timeline(labels, count, arena, result);
 }

@@ -2,6 +2,7 @@
 #include "analysis/recording/recording_stats_chart.h"
 #include "analysis/analysis_build.h"
 #include "analysis/analysis_timeline.h"
+#include "analysis/analysis_words.h"
 #include "base/list.h"
 #include "base/str.h"
 
@@ -17,7 +18,9 @@
 #define BARS_MOST   24 /* labels next to each other */
 #define ALONE_MOST  8  /* labels of one panel, where there could be several */
 #define KINDS_MOST  6
-#define PARTS_MOST  8 /* of an id */
+#define PARTS_MOST  8    /* of an id */
+#define FEW         3    /* recordings that are drawn even if they are alike */
+#define ALIKE       0.99 /* of the largest value: a chart of nothing less shows nothing */
 
 static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
     double longest = 0;
@@ -177,6 +180,19 @@ static double memory_end(const struct lab_recording_stats *all_stats, int count)
     return end > 0 ? end / MIB_OF_GIB : (double)NAN;
 }
 
+/* Of many recordings, the memory that each GPU has used all the time; NaN = it differs. */
+static double same_memory_mib(const struct lab_recording_stats *all_stats, int count) {
+    double least = NAN, most = NAN;
+    for (int i = 0; i < count; i++)
+        for (int g = 0; g < all_stats[i].gpu_count; g++) {
+            const struct lab_recording_stats_figures *memory =
+                &all_stats[i].gpus[g].figures[LAB_RECORDING_STATS_MEMORY];
+            least = fmin(least, memory->mean); /* fmin passes NaN over */
+            most = fmax(most, memory->peak);
+        }
+    return count > FEW && least >= ALIKE * most ? most : (double)NAN;
+}
+
 void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
                                          struct lab_arena *arena,
                                          struct lab_analysis_result *result) {
@@ -186,7 +202,13 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
     int lines = choose(order_runs(all_stats, count, arena), count, indices, gpus, chosen);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
-    if (gpus == 0 || isnan(memory_end(all_stats, count)))
+    double same_mib = same_memory_mib(all_stats, count);
+    if (!isnan(same_mib))
+        lab_analysis_note(
+            &result->notes, arena,
+            "Memory: %s on each GPU, in all recordings and all the time (within 1%%).",
+            lab_words_memory(same_mib, arena));
+    if (gpus == 0 || isnan(memory_end(all_stats, count)) || !isnan(same_mib))
         return;
     struct lab_chart *chart = lab_analysis_add_chart(
         result,
@@ -403,15 +425,6 @@ static const char *part_of(const char *id, int part, struct lab_arena *arena) {
     return id ? lab_arena_strndup(arena, id, strcspn(id, "_")) : "";
 }
 
-/* "gpu0_baseline" of that, without the kernel */
-static const char *without_part(const char *id, int part, struct lab_arena *arena) {
-    const char *rest = "";
-    for (int p = 0; *part_of(id, p, arena); p++)
-        if (p != part)
-            rest = lab_arena_printf(arena, "%s%s%s", rest, *rest ? "_" : "", part_of(id, p, arena));
-    return rest;
-}
-
 struct kinds { /* what the points of a study are parted by, where several points are of each */
     int part;  /* of their ids; 0 = by nothing */
     const char **names;
@@ -441,7 +454,9 @@ static struct kinds find_kinds(const struct lab_recording_stats_label *const *la
     return best;
 }
 
-/* Those of a kind; of part 0 all. */
+#define BATCH "batch"
+
+/* Those of a kind; of part 0 all. Names stay whole: reports know points by them. */
 static void add_memory_panel(struct lab_chart *chart,
                              const struct lab_recording_stats_label *const *labels, int count,
                              int part, const char *kind, struct lab_arena *arena) {
@@ -451,12 +466,25 @@ static void add_memory_panel(struct lab_chart *chart,
         if (part == 0 || lab_str_equal(part_of(labels[i]->name, part, arena), kind))
             LAB_ADD(own, own_count, arena) = labels[i];
     const char **names = label_names(own, own_count, arena);
-    for (int i = 0; i < own_count && part > 0; i++)
-        names[i] = without_part(names[i], part, arena);
+    const char *title = kind && lab_str_starts(kind, BATCH) && kind[strlen(BATCH)]
+                            ? lab_arena_printf(arena, BATCH " %s", kind + strlen(BATCH))
+                            : kind;
     struct lab_chart_panel *panel = lab_chart_add_panel(
-        chart, kind, lab_axis_names("", names, own_count), lab_axis("Memory [GiB]"), arena);
+        chart, title, lab_axis_names("", names, own_count), lab_axis("Memory [GiB]"), arena);
     lab_panel_add_series(panel, label_bars(own, own_count, MEMORY_MEAN, "mean", 0, arena), arena);
     lab_panel_add_series(panel, label_bars(own, own_count, MEMORY_PEAK, "peak", 1, arena), arena);
+}
+
+bool lab_recording_stats_is_alike(const struct lab_recording_stats_label *const *labels, int count,
+                                  struct lab_arena *arena) {
+    struct lab_chart_series mean = label_bars(labels, count, MEMORY_MEAN, NULL, 0, arena),
+                            peak = label_bars(labels, count, MEMORY_PEAK, NULL, 0, arena);
+    double least = NAN, most = NAN;
+    for (size_t i = 0; i < mean.count; i++)
+        least = fmin(least, mean.y[i]);
+    for (size_t i = 0; i < peak.count; i++)
+        most = fmax(most, peak.y[i]);
+    return least >= ALIKE * most;
 }
 
 void lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all_labels,

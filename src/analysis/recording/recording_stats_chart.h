@@ -7,7 +7,7 @@
 #include "analysis/recording/recording_stats.h"
 
 /* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2
- * for 4, 2×3 for 6, 2×4 for 8. */
+ * for 4, 2×3 for 6, 2×4 for 8. Of many that are alike all the time, a note instead. */
 void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
                                          struct lab_arena *arena,
                                          struct lab_analysis_result *result);
@@ -17,6 +17,10 @@ void lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_s
  * other; of many, those of the first. */
 void lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
                                        struct lab_arena *arena, struct lab_analysis_result *result);
+
+/* Whether memory is the same of all labels and all the time, within 1%. */
+bool lab_recording_stats_is_alike(const struct lab_recording_stats_label *const *labels, int count,
+                                  struct lab_arena *arena);
 
 /* "gpu_memory_comparison": memory of all GPUs together by label, mean and peak; whiskers span the
  * recordings of a label. */

@@ -103,7 +103,7 @@ LAB_TEST_WITH(lines_of_many_recordings_differ, given_setup, given_teardown) {
     for (int i = 0; i < 10; i++) {
         const char *name = lab_arena_printf(&f->arena, "single_%d", i);
         given_recording(f, name, name);
-        add_flat(given_gpu(f, i), 10, 9000, 50, 100);
+        add_flat(given_gpu(f, i), 10, 8000 + 100 * i, 50, 100);
     }
     when_analysed(f, "balance", NULL);
     const struct lab_chart *chart = NULL;

@@ -34,7 +34,7 @@ static const struct lab_chart *chart_of(const struct given *f, const char *name)
 }
 
 /* Points of a study ran in an order of chance, in which GPUs 0, 1, 3, 2 stood in the picture, under
- * names that were cut: they are in order, and a panel for each kernel leaves short ones. */
+ * names that were cut: they are in order, with a panel for each kernel. */
 LAB_TEST(points_of_a_study_are_drawn_in_order) {
     struct given *f = *state;
     for (int i = 0; i < 9; i++) {
@@ -51,8 +51,9 @@ LAB_TEST(points_of_a_study_are_drawn_in_order) {
         assert_string_equal(panel->title, lab_arena_printf(&f->arena, "kernel%dx1024x1024", p));
         assert_int_equal(panel->x.name_count, 3);
         for (int g = 0; g < 3; g++)
-            assert_string_equal(panel->x.names[g],
-                                lab_arena_printf(&f->arena, "gpu%d_baseline", g));
+            assert_string_equal(
+                panel->x.names[g],
+                lab_arena_printf(&f->arena, "gpu%d_kernel%dx1024x1024_baseline", g, p));
         assert_near(panel->series[1].y[0], (9000 + 200 * p) / 1024.0, 1e-6);
     }
     assert_string_equal(lines->panels[0].series[0].title, "gpu0_kernel0x1024x1024_baseline");
@@ -63,6 +64,19 @@ static void add_flat(struct given *f, const char *label, double memory) {
     struct lab_track *gpu = given_gpu(f, 0);
     for (int t = 0; t < 10; t++)
         given_tick(gpu, t, memory, 50, 100, 60);
+}
+
+/* Points that take the same memory all the time: a sentence, and no equal bars. */
+LAB_TEST(equal_memory_is_said_and_not_drawn) {
+    struct given *f = *state;
+    for (int i = 0; i < 4; i++)
+        add_flat(f, lab_arena_printf(&f->arena, "l%d", i), 1000 + i);
+    when_analysed(f, "memory", NULL);
+    assert_int_equal(f->result.chart_count, 0);
+    assert_true(lab_str_starts(f->result.answer, "At the peak, all GPUs together: 1000 MiB (l0) "));
+    when_analysed(f, "balance", NULL);
+    for (int c = 0; c < f->result.chart_count; c++)
+        assert_string_not_equal(f->result.charts[c].name, "per_gpu_memory_breakdown");
 }
 
 /* Three recordings each, of which only the mean counts. The interval by R 4.2: exp() of that of

@@ -123,7 +123,7 @@ LAB_TEST(no_gpu_is_left_out) {
         given_recording(f, lab_arena_printf(&f->arena, "r%d", i), "a");
         struct lab_track *track = given_gpu(f, i < 10 ? 0 : 1);
         for (int t = 0; t <= 10 + i; t++)
-            given_tick(track, t, 1024, 80, 100, 50);
+            given_tick(track, t, 1024 + 100 * i, 80, 100, 50);
     }
     when_analysed(f, "balance", NULL);
     const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
