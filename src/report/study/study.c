@@ -406,6 +406,12 @@ static const char *words_of(const struct end *end, struct lab_arena *arena) {
     return lab_arena_strdup(arena, text.text ? text.text : "");
 }
 
+/* Whether other devices have to run the study: rates of these don't compare its points. */
+static bool answers_nothing(const struct lab_page *page) {
+    const struct lab_analysis_result *leading = page ? page_leading(page) : NULL;
+    return leading && leading->command && page_is_untested(page);
+}
+
 /* Values of runs follow: behind a table of settings only where they are few. */
 static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
     const struct lab_study_info *study = end->digest.study;
@@ -417,7 +423,7 @@ static void add_points(struct lab_doc *doc, const struct end *end, int rows) {
         lab_doc_gap(doc);
         lab_doc_table(doc, overview);
         lab_doc_text(doc, LAB_DOC_FAINT, "%s", words);
-    } else {
+    } else if (end->verbose || !answers_nothing(end->page)) {
         study_add_table(doc, &end->digest, &end->claims,
                         (struct study_room){.rows = rows,
                                             .columns = end->style.columns,

@@ -6,6 +6,7 @@
 #include "model/setting.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AXES_MOST 64
@@ -329,8 +330,10 @@ static struct finder begin(const struct lab_run *const *runs, int count, struct 
     return f;
 }
 
+#define BYTES "bytes" /* of a sum */
+
 void study_axes_add_shared(const struct lab_run *const *runs, int count, struct lab_str *out) {
-    static const char *const keys[] = {"batch_size", "dtype", "tensor_shape"};
+    static const char *const keys[] = {"batch_size", "dtype", "tensor_shape", BYTES};
     LAB_AUTO(arena, arena);
     struct finder f = begin(runs, count, &arena);
     for (size_t k = 0; k < sizeof keys / sizeof *keys && count > 0; k++) {
@@ -339,8 +342,15 @@ void study_axes_add_shared(const struct lab_run *const *runs, int count, struct 
         for (int i = 1; i < count && shared; i++)
             shared = f.options[i] == f.options[i - 1] ||
                      strcmp(key_value(f.options[i], keys[k], &arena), value) == 0;
-        if (shared)
-            lab_str_printf(out, "%s%s%s", out->length ? ", " : "", k == 0 ? "batch " : "", value);
+        if (!shared)
+            continue;
+        lab_str_printf(out, "%s%s", out->length ? ", " : "", k == 0 ? "batch " : "");
+        if (lab_str_equal(keys[k], BYTES)) {
+            lab_str_add(out, "message ");
+            lab_str_add_bytes_binary(out, strtod(value, NULL));
+        } else {
+            lab_str_add(out, value);
+        }
     }
 }
 
