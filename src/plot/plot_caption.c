@@ -55,6 +55,18 @@ static void look_at(const struct plot_panel *made, const struct lab_chart_series
     }
 }
 
+/* Whether panels of one quantity have ranges of their own: heights don't compare. */
+static bool has_own_ranges(const struct plot_layout *layout) {
+    const struct plot_panel *first = &layout->panels[0];
+    bool own = false;
+    for (int p = 1; p < layout->chart->panel_count; p++) {
+        const struct plot_panel *made = &layout->panels[p];
+        own |= lab_str_equal(made->panel->y.title, first->panel->y.title) &&
+               (made->y.low != first->y.low || made->y.high != first->y.high);
+    }
+    return own;
+}
+
 const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view view,
                              struct lab_arena *arena) {
     struct lab_chart shown = *chart;
@@ -76,18 +88,21 @@ const char *lab_plot_caption(const struct lab_chart *chart, struct lab_plot_view
             look_at(&layout.panels[p], series, !band && series->mark != LAB_CHART_BARS, &found);
         }
     const char *before = chart->caption ? chart->caption : "", *space = *before ? " " : "";
+    const char *ranges = has_own_ranges(&layout) ? " Ranges of y differ." : "";
     if (!found.any)
         return found.bare
                    ? lab_arena_printf(arena, "%s%sNo intervals: too few runs.", before, space)
                    : chart->caption;
     if (!found.seen)
-        return lab_arena_printf(arena, "%s%s%s are %s.", before, space, chart->intervals,
-                                found.bars ? "too narrow to see" : "narrower than the marks");
+        return lab_arena_printf(arena, "%s%s%s are %s.%s", before, space, chart->intervals,
+                                found.bars ? "too narrow to see" : "narrower than the marks",
+                                ranges);
     return lab_arena_printf(
-        arena, "%s%s%s are %s.%s%s", before, space, found.band ? "Bands" : "Whiskers",
+        arena, "%s%s%s are %s.%s%s%s", before, space, found.band ? "Bands" : "Whiskers",
         chart->intervals, found.beyond ? " Arrows: beyond the axis." : "",
         found.bare && found.hidden ? " Marks without one: too few runs, or narrower than the mark."
         : found.bare               ? " Marks without one: too few runs."
         : found.hidden             ? " Marks without one: narrower than the mark."
-                                   : "");
+                                   : "",
+        ranges);
 }

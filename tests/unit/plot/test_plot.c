@@ -229,6 +229,8 @@ LAB_TEST(panels_compare_and_captions_promise_what_is_seen) {
         panels[0].series = &bands[0];
         plot_layout_make(&chart, &plot_page, &g->arena, &layout);
         assert_true(layout.panels[1].y.high < 2 && layout.panels[2].y.high > 80);
+        assert_contains(lab_plot_caption(&chart, (struct lab_plot_view){0}, &g->arena),
+                        " Ranges of y differ.");
         assert_int_equal(layout.key_count, wide);
     }
 }
