@@ -50,11 +50,6 @@ static const struct lab_field model_fields[] = {
 
 #define NONE_WITHIN "no crossover within the tested range"
 
-/* Its group's title has the settings. */
-static const char *name_of(const struct crossover_model *model) {
-    return model->point->runs[0]->model;
-}
-
 /* Whether it both computes and copies. */
 static bool is_compared(const struct crossover_model *model) {
     return model->gflop > 0 && !isnan(model->excess.effect);
@@ -79,64 +74,6 @@ static const char *bound_words(int count, const char *bound, struct lab_arena *a
                       : lab_arena_printf(arena, "all %d models are %s-bound", count, bound);
 }
 
-/* The models on both sides of a value; false = there is no pair of them. */
-static bool find_sides(const struct lab_claim *claim, const struct crossover_series *series,
-                       const struct crossover_model **ret_below,
-                       const struct crossover_model **ret_above) {
-    const struct crossover_model *below = NULL, *above = NULL;
-    for (int m = 0; m < series->count && !above; m++)
-        if (1e9 * series->models[m]->gflop > claim->effect)
-            above = series->models[m];
-        else
-            below = series->models[m];
-    if (!below || !above || claim->reason || (claim->verdict != LAB_CLAIM_YES && claim->n != 1))
-        return false;
-    *ret_below = below;
-    *ret_above = above;
-    return true;
-}
-
-/* Time is no function of work alone, so that the value holds for a line between two models, and its
- * interval for the runs alone: "interpolated at 0.518 GFLOP/sample [0.515, 0.520] (95% CI over runs
- * alone, 5 runs)" */
-static const char *value_words(const struct lab_claim *claim, struct lab_arena *arena) {
-    return lab_arena_printf(arena, "interpolated at %s (95%% CI over runs alone, %d runs)",
-                            lab_claim_short(claim, arena), claim->n);
-}
-
-/* "GPU 0: crossover between vit32x2x128 and vit32x4x256, interpolated at 0.518 GFLOP/sample [0.515,
- * 0.520] (95% CI over runs alone, 5 runs)". Of one run, the two alone; of a bound, the claim's own
- * sentence. */
-static const char *claim_words(const struct lab_claim *claim, const struct crossover_series *series,
-                               struct lab_arena *arena) {
-    const struct crossover_model *below, *above;
-    if (!find_sides(claim, series, &below, &above))
-        return lab_claim_sentence(claim, arena);
-    const char *between = lab_arena_printf(arena, "%s: crossover between %s and %s", claim->subject,
-                                           name_of(below), name_of(above));
-    return claim->verdict == LAB_CLAIM_YES
-               ? lab_arena_printf(arena, "%s, %s", between, value_words(claim, arena))
-               : lab_arena_printf(arena, "%s (1 run each: no verdict)", between);
-}
-
-/* Of a value, certain or not; `of`: the models that it holds for, "" = all. */
-static const char *sentence_of(const struct lab_claim *claim, const struct crossover_series *series,
-                               const char *of, struct lab_arena *arena) {
-    const struct crossover_model *below, *above;
-    if (claim->verdict != LAB_CLAIM_YES)
-        return lab_arena_printf(arena, "%s.", claim_words(claim, series, arena));
-    if (!find_sides(claim, series, &below, &above))
-        return lab_arena_printf(arena,
-                                "%s: %stransfer-bound below, compute-bound above, of the "
-                                "models run.",
-                                lab_claim_sentence(claim, arena), of);
-    return lab_arena_printf(arena,
-                            "%s: %stransfer-bound up to %s, compute-bound from %s. Crossover "
-                            "between %.3g and %.3g, %s.",
-                            claim->subject, of, name_of(below), name_of(above), below->gflop,
-                            above->gflop, value_words(claim, arena));
-}
-
 /* "models of width 512 are ": what a series by depth holds for; "" = all models. */
 static const char *held_words(const struct crossover_series *series, struct lab_arena *arena) {
     bool depth = lab_str_equal(series->title, "by depth"),
@@ -156,7 +93,8 @@ static const char *make_sentence(const struct crossover_series *series, struct l
                                 "%s: crossover not tested: fewer than 2 models compute and copy.",
                                 claim->subject);
     if (claim->verdict == LAB_CLAIM_YES || claim->verdict == LAB_CLAIM_INCONCLUSIVE)
-        return sentence_of(claim, series, held_words(series, arena), arena);
+        return crossover_sentence(claim, &(struct crossover_pool){&series, 1},
+                                  held_words(series, arena), arena);
     if (*bound)
         return lab_arena_printf(arena, "%s: %s; " NONE_WITHIN ".", claim->subject,
                                 bound_words(series->count, bound, arena));
@@ -203,8 +141,9 @@ static const char *list_bound(const struct crossover_group *groups, int count, c
     for (int g = 0; g < count; g++)
         for (int m = 0; m < groups[g].count; m++)
             if (is_compared(&groups[g].models[m]) &&
-                lab_list_find_text(names, name_count, name_of(&groups[g].models[m])) < 0)
-                LAB_ADD(names, name_count, arena) = name_of(&groups[g].models[m]);
+                lab_list_find_text(names, name_count, crossover_model_name(&groups[g].models[m])) <
+                    0)
+                LAB_ADD(names, name_count, arena) = crossover_model_name(&groups[g].models[m]);
     int listed = 0;
     for (int n = 0; n < name_count; n++) {
         LAB_AUTO(str, where);
@@ -212,7 +151,7 @@ static const char *list_bound(const struct crossover_group *groups, int count, c
         for (int g = 0; g < count; g++)
             for (int m = 0; m < groups[g].count; m++) {
                 const struct crossover_model *model = &groups[g].models[m];
-                if (!is_compared(model) || !lab_str_equal(name_of(model), names[n]))
+                if (!is_compared(model) || !lab_str_equal(crossover_model_name(model), names[n]))
                     continue;
                 run++;
                 bool other = *model->bound != 'c' && *model->bound != 't' && model->excess.n > 1;
@@ -283,8 +222,9 @@ static const char *range_sentence(const struct crossover_group *groups, int coun
         lab_str_printf(&text, ", inconclusive in %d", open);
     if (all > found + open)
         lab_str_printf(&text, ", not within the tested range in %d", all - found - open);
-    lab_str_printf(&text, ". Lowest: %s. Highest: %s.", claim_words(&least->claim, least, arena),
-                   claim_words(&most->claim, most, arena));
+    lab_str_printf(&text, ". Lowest: %s. Highest: %s.",
+                   crossover_clause(&least->claim, &(struct crossover_pool){&least, 1}, arena),
+                   crossover_clause(&most->claim, &(struct crossover_pool){&most, 1}, arena));
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -298,47 +238,52 @@ static bool is_odd(const struct lab_peers *peers, const struct crossover_group *
     return peers->devices && device >= 0 && peers->devices[device].odd;
 }
 
+#define ALONE_MOST 4 /* sentences of placements that no mean covers */
+
 /* Nearest NUMA nodes first: a remote one shifts the crossover. A mean with a device that differs
- * from its peers describes neither. False = no devices are pooled. */
-static bool add_pooled(struct lab_analysis_result *result, const struct lab_peers *peers,
-                       const struct crossover_group *groups, int count, struct lab_arena *arena) {
+ * from its peers describes neither: that one has its own sentence, as a device without a peer at
+ * its distance has. NULL = no devices are pooled. */
+static const char *add_pooled(struct lab_analysis_result *result, const struct lab_peers *peers,
+                              const struct crossover_group *groups, int count,
+                              struct lab_arena *arena) {
     struct lab_stage_estimates *found = NULL;
+    const struct crossover_series **series = NULL, **alone = NULL;
     struct lab_stage_pooled *pooled = NULL;
-    int found_count = 0, told = 0;
+    int found_count = 0, series_count = 0, alone_count = 0;
     LAB_AUTO(str, text);
-    for (int g = 0; g < count; g++)
-        if (!is_odd(peers, &groups[g]))
-            LAB_ADD(found, found_count, arena) = groups[g].series[0].found;
+    for (int g = 0; g < count; g++) {
+        const struct crossover_series *own = &groups[g].series[0];
+        if (is_odd(peers, &groups[g])) {
+            LAB_ADD(alone, alone_count, arena) = own;
+            continue;
+        }
+        LAB_ADD(found, found_count, arena) = own->found;
+        LAB_ADD(series, series_count, arena) = own;
+    }
     int pooled_count = lab_stage_pool(found, found_count, arena, &pooled);
     for (int i = 0; i < pooled_count; i++) {
+        struct crossover_pool pool = {.count = pooled[i].member_count};
         struct lab_claim claim =
             crossover_claim(pooled[i].values, pooled[i].blocks, pooled[i].title, NAN, NAN, arena);
+        const struct crossover_series **members =
+            lab_arena_alloc(arena, (size_t)pool.count, sizeof *members);
+        for (int m = 0; m < pool.count; m++)
+            members[m] = series[pooled[i].members[m] - found];
+        pool.members = members;
         if (claim.verdict == LAB_CLAIM_NOT_TESTED)
             continue;
         lab_analysis_add_claim(result, &claim, arena);
-        lab_str_printf(
-            &text, "%s%s", told ? " " : "",
-            told ? lab_arena_printf(arena, "%s.", claim_words(&claim, &groups[0].series[0], arena))
-                 : sentence_of(&claim, &groups[0].series[0], "", arena));
-        told++;
+        lab_str_printf(&text, "%s%s", text.length ? " " : "",
+                       crossover_sentence(&claim, &pool, held_words(members[0], arena), arena));
     }
-    result->answer =
-        told ? lab_arena_strdup(arena, text.text) : common_sentence(groups, count, arena);
-    if (!result->answer)
-        result->answer = mixed_sentence(groups, count, arena);
-    if (!result->answer)
-        result->answer = range_sentence(groups, count, arena);
-    return told > 0;
-}
-
-/* Of a device that the mean leaves out. */
-static void add_odd(struct lab_analysis_result *result, const struct lab_peers *peers,
-                    const struct crossover_group *groups, int count, struct lab_arena *arena) {
-    for (int g = 0; g < count; g++)
-        if (is_odd(peers, &groups[g]) && groups[g].series[0].claim.verdict == LAB_CLAIM_YES)
-            result->answer =
-                lab_arena_printf(arena, "%s %s.", result->answer,
-                                 lab_claim_sentence(&groups[g].series[0].claim, arena));
+    for (int s = 0; s < series_count; s++)
+        if (!lab_stage_is_pooled(pooled, pooled_count, &found[s]) &&
+            lab_str_equal(found[s].group->what, groups[0].what))
+            LAB_ADD(alone, alone_count, arena) = series[s];
+    for (int s = 0; s < alone_count && alone_count <= ALONE_MOST && text.length; s++)
+        if (alone[s]->claim.verdict == LAB_CLAIM_YES)
+            lab_str_printf(&text, " %s", make_sentence(alone[s], arena));
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }
 
 #define RATES_MOST 4
@@ -354,7 +299,7 @@ static double mean_rate(const struct lab_peers *peers, const struct crossover_gr
             double own = 0;
             for (int i = 0; i < point->count; i++)
                 own += log(point->runs[i]->rate) / point->count;
-            if (lab_str_equal(name_of(&groups[g].models[m]), model)) {
+            if (lab_str_equal(crossover_model_name(&groups[g].models[m]), model)) {
                 sum += own;
                 n++;
             }
@@ -379,7 +324,7 @@ static void add_rates(struct lab_analysis_result *result, const struct lab_peers
     if (used == 0 || groups[0].count > RATES_MOST || !answer)
         return;
     for (int m = 0; m < groups[0].count; m++) {
-        const char *model = name_of(&groups[0].models[m]);
+        const char *model = crossover_model_name(&groups[0].models[m]);
         lab_str_printf(&text, "%s%s ", m ? ", " : "", model);
         double rate = mean_rate(peers, groups, count, model);
         lab_str_add_rate(&text, rate);
@@ -449,8 +394,13 @@ static int crossover_run(const struct lab_analysis_input *input, struct lab_anal
     struct lab_peers peers = {0}; /* of several studies, devices of one name aren't one */
     if (input->study_count == 1)
         peers = lab_peers_make(&input->studies[0], arena);
-    if (add_pooled(result, &peers, all, count, arena))
-        add_odd(result, &peers, all, count, arena);
+    result->answer = add_pooled(result, &peers, all, count, arena);
+    if (!result->answer)
+        result->answer = common_sentence(all, count, arena);
+    if (!result->answer)
+        result->answer = mixed_sentence(all, count, arena);
+    if (!result->answer)
+        result->answer = range_sentence(all, count, arena);
     add_rates(result, &peers, all, count, arena);
     add_claims(result, all, count, arena);
     crossover_add_chart(result, all, count, arena);

@@ -51,5 +51,24 @@ int crossover_groups_make(const struct lab_study_table *study, const char *prefi
 struct lab_claim crossover_claim(const double *values, int blocks, const char *subject,
                                  double least, double most, struct lab_arena *arena);
 
+/* --- sentences (words.c) --- */
+
+struct crossover_pool { /* what one claim holds for: one series, or those of several devices */
+    const struct crossover_series *const *members; /* the same models, but for failed runs */
+    int count;
+};
+
+const char *crossover_model_name(const struct crossover_model *model); /* without settings */
+
+/* "GPU 0: crossover between vit32x4x256 and vit16x8x768 (0.521 to 23.6 GFLOP/sample)"; of one run
+ * each without the values; of a bound the claim's own sentence. No full stop. */
+const char *crossover_clause(const struct lab_claim *claim, const struct crossover_pool *pool,
+                             struct lab_arena *arena);
+/* "GPUs 0–2, NUMA node 0: transfer-bound up to vit32x2x128, compute-bound from vit32x6x512.
+ * vit32x4x256 (0.521 GFLOP/sample): balanced, …"; `of`: the models that it holds for, "models of
+ * width 512 are ", "" = all. */
+const char *crossover_sentence(const struct lab_claim *claim, const struct crossover_pool *pool,
+                               const char *of, struct lab_arena *arena);
+
 void crossover_add_chart(struct lab_analysis_result *result, const struct crossover_group *groups,
                          int count, struct lab_arena *arena);

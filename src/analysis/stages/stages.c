@@ -269,7 +269,8 @@ static const char *device_names(const struct lab_stage_estimates *const *members
 
 static struct lab_stage_pooled pool(const struct lab_stage_estimates *const *members, int count,
                                     struct lab_arena *arena) {
-    struct lab_stage_pooled made = {.blocks = members[0]->blocks};
+    struct lab_stage_pooled made = {
+        .blocks = members[0]->blocks, .members = members, .member_count = count};
     for (int i = 1; i < count; i++)
         made.blocks = members[i]->blocks < made.blocks ? members[i]->blocks : made.blocks;
     made.values = lab_arena_alloc(arena, (size_t)made.blocks + 1, sizeof *made.values);
@@ -315,4 +316,13 @@ int lab_stage_pool(const struct lab_stage_estimates *groups, int count, struct l
         LAB_ADD(*ret_pooled, made_count, arena) = made;
     }
     return made_count;
+}
+
+bool lab_stage_is_pooled(const struct lab_stage_pooled *pooled, int count,
+                         const struct lab_stage_estimates *group) {
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < pooled[i].member_count; m++)
+            if (pooled[i].members[m] == group)
+                return true;
+    return false;
 }

@@ -72,6 +72,8 @@ struct lab_stage_pooled { /* over devices that are equally far from the NUMA nod
     const char *without;  /* devices that ran so without a value: "GPU 8"; NULL = none */
     double *values;       /* the mean of logarithms, block by block */
     int blocks;
+    const struct lab_stage_estimates *const *members;
+    int member_count;
 };
 
 /* Of groups with the settings of the first: one for each distance that at least two devices have,
@@ -79,3 +81,5 @@ struct lab_stage_pooled { /* over devices that are equally far from the NUMA nod
  * Returns how many. */
 int lab_stage_pool(const struct lab_stage_estimates *groups, int count, struct lab_arena *arena,
                    struct lab_stage_pooled **ret_pooled);
+bool lab_stage_is_pooled(const struct lab_stage_pooled *pooled, int count,
+                         const struct lab_stage_estimates *group);

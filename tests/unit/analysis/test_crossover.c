@@ -56,8 +56,7 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_true(claim->low <= 2e9 && 2e9 <= claim->high);
     assert_true(claim->low > 1.8e9 && claim->high < 2.2e9);
     assert_says(result.answer, "GPU 0, NUMA node 0: transfer-bound up to vit_c, compute-bound "
-                               "from vit_d. Crossover between 1 and 4, interpolated at ");
-    assert_says(result.answer, "] (95% CI over runs alone, 5 runs).");
+                               "from vit_d. Crossover between 1 and 4 GFLOP/sample.");
     const struct lab_chart_panel *panel = result.charts[0].panels; /* no line looks measured */
     assert_int_equal(panel->series[0].mark, LAB_CHART_POINTS);
     assert_int_equal(panel->series[2].mark, LAB_CHART_DASHES);
@@ -65,6 +64,27 @@ LAB_TEST(test_the_crossover_is_where_the_lines_meet) {
     assert_string_equal(cell(&result, 0, "models", 2, "bound_by")->text, "transfer");
     assert_string_equal(cell(&result, 0, "models", 3, "bound_by")->text, "compute");
     given_end(&given);
+}
+
+/* The interpolated value is in the headline where its neighbours are near: its interval covers runs,
+ * and looked as if it covered the line between models of 8.6 and 398 GFLOP. */
+LAB_TEST(test_the_value_is_named_between_near_models) {
+    for (int near = 0; near < 2; near++) {
+        struct given_study given;
+        given_begin(&given, "scaling_study");
+        for (int r = 0; r < 5; r++) {
+            add_run(&given, (struct model){"vit_a", near ? 1.5 : 0.5, near ? 0.8e-3 : 0.4e-3, NULL},
+                    r, 0.001);
+            add_run(&given, (struct model){"vit_b", 2.5, 1.2e-3, NULL}, r, 0.001);
+        }
+        struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+        assert_says(result.answer, near ? " Crossover at 2.00 GFLOP/sample, interpolated between "
+                                          "the tested 1.5 and 2.5 (95% CI ["
+                                        : " Crossover between 0.5 and 2.5 GFLOP/sample.");
+        assert_int_equal(near,
+                         strstr(result.answer, "] covers the 5 runs, not interpolation).") != NULL);
+        given_end(&given);
+    }
 }
 
 LAB_TEST(test_the_interval_covers_as_it_says) {
@@ -257,8 +277,44 @@ LAB_TEST(test_devices_are_pooled_by_distance) {
     assert_string_equal(claims[1].subject, "GPUs 0–3, NUMA nodes at distance 32");
     assert_true(claims[1].low <= 4.5e9 && 4.5e9 <= claims[1].high);
     assert_says(result.answer, "GPUs 0–3, local NUMA nodes: transfer-bound up to vit_c, ");
-    assert_says(result.answer, ". GPUs 0–3, NUMA nodes at distance 32: crossover between ");
+    assert_says(result.answer,
+                " GPUs 0–3, NUMA nodes at distance 32: transfer-bound up to vit_d, ");
     given_end(&given);
+}
+
+/* A model at the crossover is what its own claims show: the headline called it compute-bound where
+ * the interpolated value lay just below it, and left out the device without a peer. */
+LAB_TEST(test_a_model_at_the_crossover_keeps_its_verdict) {
+    for (int alike = 0; alike < 2; alike++) {
+        struct given_study given;
+        given_begin(&given, "numa_study");
+        for (int gpu = 0; gpu < 4; gpu++) {
+            int first = given.table.run_count;
+            add_models(&given, 5, 0.002);
+            for (int r = 0; r < 5; r++)
+                add_run(&given,
+                        (struct model){"vit_m", 2, gpu == 1 && !alike ? 1.05e-3 : 1e-3, NULL}, r,
+                        gpu == 2 && !alike ? 0.03 : 0.002);
+            for (int i = first; i < given.table.run_count; i++) {
+                struct lab_study_run *run = &given.table.runs[i];
+                run->ranks[0].device = lab_arena_printf(&given.arena, "cuda:%d", gpu);
+                run->rate = 5000 * (1 + 0.002 * given_normal(&given)); /* no device is slow */
+                run->ranks[0].device_node = gpu == 3;
+                run->ranks[0].distance = gpu == 3 ? 21 : 10;
+                run->point = lab_arena_printf(&given.arena, "gpu%d_%s", gpu, run->model);
+            }
+        }
+        struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
+        assert_says(result.answer, "GPUs 0–2, NUMA node 0: transfer-bound up to vit_c, "
+                                   "compute-bound from vit_d. vit_m (2 GFLOP/sample): ");
+        assert_says(result.answer,
+                    alike ? "): balanced, compute time within ±"
+                          : "): compute-bound on GPU 1, balanced on GPU 0, inconclusive on GPU 2. "
+                            "Crossover between 1 and 4 GFLOP/sample. GPU 3");
+        assert_says(result.answer, " GPU 3, NUMA node 0: transfer-bound up to vit_c, "
+                                   "compute-bound from vit_d. vit_m (2 GFLOP/sample): balanced, ");
+        given_end(&given);
+    }
 }
 
 /* Several groups with a crossover: the headline is their range, not the group that ran first. */
@@ -274,10 +330,11 @@ LAB_TEST(test_groups_of_other_settings_are_a_range) {
             add_run(&given, (struct model){"vit_b", 4, 6e-3, batches[b]}, r, 0.01);
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_says(result.answer, "Crossover in 2 of 3 groups of models with the same settings, not "
-                               "within the tested range in 1. Lowest: GPU 0, NUMA node 0, "
-                               "batch 16: crossover between vit_a and vit_b, interpolated at 0.5");
-    assert_says(result.answer, " Highest: GPU 0, NUMA node 0, batch 32: crossover between ");
+    assert_says(result.answer,
+                "Crossover in 2 of 3 groups of models with the same settings, not "
+                "within the tested range in 1. Lowest: GPU 0, NUMA node 0, "
+                "batch 16: crossover between vit_a and vit_b (0.521 to 4 GFLOP/sample). ");
+    assert_says(result.answer, "Highest: GPU 0, NUMA node 0, batch 32: crossover between ");
     given_end(&given);
 }
 
@@ -328,7 +385,7 @@ LAB_TEST(test_a_slow_device_has_its_own) {
     }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
     assert_says(result.answer, "GPUs 0, 1 and 3, NUMA node 0: transfer-bound up to vit_c, ");
-    assert_says(result.answer, " GPU 2, NUMA node 0: crossover at ");
+    assert_says(result.answer, " GPU 2, NUMA node 0: transfer-bound up to vit_c, ");
     assert_null(strstr(result.answer, " GPU 1, NUMA node 0: "));
     given_end(&given);
 }
