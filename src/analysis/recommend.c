@@ -207,7 +207,11 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
         if (claim->verdict != LAB_CLAIM_YES)
             continue;
         if (told++ < 2) {
-            lab_str_printf(yes, "%s%s.", yes->length ? " " : "", lab_claim_sentence(claim, arena));
+            const char *models = factor == LAB_FACTOR_NODE && model < 0
+                                     ? lab_choices_by_model(placements, row, arena)
+                                     : NULL;
+            lab_str_printf(yes, "%s%s%s", yes->length ? " " : "",
+                           models ? models : lab_claim_sentence(claim, arena), models ? "" : ".");
             continue;
         }
         lowest = fmin(lowest, claim->effect);

@@ -147,6 +147,13 @@ bool lab_choices_open(const struct lab_choices *placements, int a, int b);
 const char *lab_choices_use(const struct lab_choices *placements, int best,
                             struct lab_arena *arena);
 
+/* "Remote NUMA nodes: 8.2 to 12.1% lower throughput than the nearest node tested for vit0x0x0,
+ * vit32x2x128 and vit32x4x256 (5 runs each). No difference larger than 0.4% for the 3 others." Of a
+ * level that lowers some models' throughput; NULL = its mean says it: all are lower, or some is
+ * higher (words.c). */
+const char *lab_choices_by_model(const struct lab_choices *placements,
+                                 const struct lab_factor_row *mean, struct lab_arena *arena);
+
 /* A command that repeats the placements of a model often enough; NULL = nothing is open. */
 const char *lab_choices_next(const struct lab_choices *placements, int model,
                              struct lab_arena *arena);

@@ -596,6 +596,22 @@ LAB_TEST(nothing_done_says_so) {
     given_end(&given);
 }
 
+/* No model is near a mean of those that lose 12% and those that lose nothing. */
+LAB_TEST(models_that_a_node_slows_are_named) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    given_grid(&given, "small", 5, 0.12, .002);
+    given_grid(&given, "middle", 5, 0.08, .002);
+    given_grid(&given, "large", 5, 0, .002);
+    given_grid(&given, "larger", 5, 0, .002);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    assert_true(lab_str_starts(result.answer, "Remote NUMA nodes: "));
+    assert_says(result.answer, "% lower throughput than the local node for ");
+    assert_says(result.answer, " (5 runs each). No difference larger than 0.");
+    assert_says(result.answer, "% for the 2 others.");
+    given_end(&given);
+}
+
 /* A node is the better one for devices that are attached to it: its number says nothing. */
 LAB_TEST(local_nodes_are_compared_whatever_their_numbers) {
     struct given_study given;
