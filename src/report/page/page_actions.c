@@ -334,9 +334,8 @@ static void add_run(struct page_making *making, bool advised) {
     }
 }
 
-/* " (bounds up to 2.0%)": of comparisons with no difference, single models among them; "" = below
- * what is worth a change. */
-static const char *bound_words(const struct page_making *making) {
+/* How far comparisons without a difference reach, single models among them. */
+static double reach_of(const struct page_making *making) {
     double most = 0;
     int count = 0;
     struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
@@ -344,9 +343,40 @@ static const char *bound_words(const struct page_making *making) {
         if (lab_str_starts(claims[i]->kind, "recommend.") ||
             lab_str_starts(claims[i]->kind, "peers."))
             most = lab_words_reach(most, claims[i]);
-    return most < LAB_CLAIM_WORTH ? ""
-                                  : lab_arena_printf(making->arena, " (bounds up to %.1f%%)",
-                                                     lab_words_bound_percent(most));
+    return most;
+}
+
+/* "Any of GPUs 0–3 will do: no difference larger than 0.8% (any model: 2.0%). No other setting was
+ * compared" where that is all; NULL = some device differs, or there is more to choose. */
+static const char *any_device(const struct page_making *making) {
+    const struct lab_advice *advice = making->page->advice;
+    const char **names = NULL;
+    double bound = 0;
+    int count = 0;
+    for (int i = 0; i < advice->tested_count; i++) {
+        const struct lab_claim *claim = &advice->tested[i];
+        if (!lab_str_starts(claim->kind, "peers.") || claim->verdict != LAB_CLAIM_NO)
+            return NULL;
+        if (!lab_str_equal(claim->kind, "peers.device"))
+            continue;
+        LAB_ADD(names, count, making->arena) = claim->subject;
+        bound = fmax(bound, claim->bound);
+    }
+    if (count < 2)
+        return NULL;
+    return lab_arena_printf(
+        making->arena, "Any of %s will do: no difference%s%s. No other setting was compared",
+        lab_words_devices(names, count, making->arena), lab_claim_larger(bound, making->arena),
+        lab_words_beyond(bound, reach_of(making), "model", making->arena));
+}
+
+/* "no gain of 1% or more was found"; of bounds above that "no difference larger than 2.0% was
+ * found". */
+static const char *no_gain(const struct page_making *making, bool open) {
+    double most = open ? 0 : reach_of(making);
+    return most < LAB_CLAIM_WORTH ? "no gain of 1% or more was found"
+                                  : lab_arena_printf(making->arena, "no difference%s was found",
+                                                     lab_claim_larger(most, making->arena));
 }
 
 /* Where nothing else is to be done: what shows all of it. */
@@ -366,14 +396,15 @@ static void add_show(struct page_making *making) {
     for (int i = 0; tested && i < page->advice->tested_count; i++)
         open += page->advice->tested[i].verdict == LAB_CLAIM_INCONCLUSIVE;
     if (tested)
-        text = lab_arena_printf(making->arena,
-                                "No setting to change: no gain of 1%% or more was found%s",
-                                open ? "" : bound_words(making));
+        text = any_device(making);
+    if (!text)
+        text = lab_arena_printf(making->arena, "No setting to change: %s", no_gain(making, open));
     if (differ)
         text = page_named(making->names, differ, making->arena);
     page_add_action(
         making,
         (struct page_action){.kind = PAGE_SHOW,
+                             .finding = tested,
                              .text = untested ? "All values"
                                               : lab_arena_printf(making->arena, "%s. All %s", text,
                                                                  tested ? "comparisons" : "values"),

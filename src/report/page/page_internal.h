@@ -51,6 +51,7 @@ struct page_action {
     const char *command; /* NULL = nothing to paste */
     const char *gain;    /* "+6.3%"; NULL = none */
     bool check;          /* of a device that is slower than its peers */
+    bool finding;        /* of PAGE_SHOW: the text has what was found, not only where it is */
     bool study;          /* the command runs a study */
     bool quiet;          /* the text says that other processes were running */
 };

@@ -314,6 +314,11 @@ static const char *next_text(const struct end *end, const struct page_action *ac
     return kept;
 }
 
+/* "All values" says no more than the command does. */
+static bool shows_text(const struct page_action *action) {
+    return action->kind != PAGE_SHOW || action->finding;
+}
+
 /* Settings that were found besides, such as a batch size; the page has all of each. */
 static int find_also(const struct end *end, const struct page_action *ret_also[ALSO_MOST]) {
     const struct page_action *next = page_actions_next(&end->actions);
@@ -355,7 +360,7 @@ static void add_next(struct lab_doc *doc, const struct end *end) {
         study_add_command(doc, &end->digest, next->quiet ? next->text : NULL);
     } else if (next->command) {
         lab_doc_line_whole(doc, "Next", "%s", next->command);
-        if (next->text && next->kind != PAGE_SHOW)
+        if (next->text && shows_text(next))
             lab_doc_line(doc, "", "%s.", next_text(end, next, lab_doc_arena(doc)));
     } else {
         lab_doc_line(doc, "Next", "%s.", next->text);

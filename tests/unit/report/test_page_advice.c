@@ -173,25 +173,38 @@ LAB_TEST(commands_on_paper_have_the_whole_path) {
     assert_contains(g->text.text, "  gpulab show outputs/study\n");
 }
 
-/* Given a bound of single models above 1%, then the page doesn't say that no gain is as large. */
+/* Given a bound of single models above 1%, then neither page nor terminal says that no gain is as
+ * large: of devices alone, any of them will do. */
 LAB_TEST(bounds_stand_with_no_gain) {
     struct given *g = *state;
-    struct lab_claim claims[] = {g->claims[0], g->claims[0]};
-    for (int i = 0; i < 2; i++) {
-        claims[i].kind = i ? "peers.model" : "peers.device";
+    struct lab_claim claims[] = {g->claims[0], g->claims[0], g->claims[0]};
+    for (int i = 0; i < 3; i++) {
+        claims[i].kind = i == 2 ? "peers.model" : "peers.device";
+        claims[i].subject = i == 1 ? "GPU 1" : "GPU 0";
         claims[i].verdict = LAB_CLAIM_NO;
         claims[i].effect = 0;
-        claims[i].low = i ? -0.0199 : -0.004;
+        claims[i].low = i == 2 ? -0.0199 : -0.004;
         claims[i].high = 0.003;
         claims[i].bound = -claims[i].low;
     }
     g->result.claims = claims;
-    g->result.claim_count = 2;
+    g->result.claim_count = 3;
     g->study.study.command = "";
     g->advice = (struct lab_advice){.tested = claims, .tested_count = 1};
     write_page(g, "markdown");
     assert_contains(g->text.text,
-                    "No setting to change: no gain of 1% or more was found (bounds up to 2.0%).");
+                    "No setting to change: no difference larger than 2.0% was found. All");
+    g->advice.tested_count = 2;
+    for (int terminal = 0; terminal < 2; terminal++) {
+        lab_str_clear(&g->text);
+        if (terminal)
+            write_end(g);
+        else
+            write_page(g, "markdown");
+        assert_contains(
+            g->text.text,
+            "Any of GPUs 0 and 1 will do: no difference larger than 0.4% (any model: 2.0%).");
+    }
 }
 
 /* Given settings to choose, then the terminal names them after the next step, each in a line. */
