@@ -224,9 +224,15 @@ static void add_open(const struct lab_page *page, bool plain, struct lab_str *te
     int others = all.compared - asked.compared, open = all.open - asked.open;
     if (all.open == 0 || (plain && all.single)) /* a terminal's table has its runs below it */
         return;
-    lab_str_printf(text, "%s%s: %s", text->length ? " " : "",
-                   all.single ? "1 run per point, no interval over runs" : "Inconclusive",
-                   plain ? "" : "[");
+    lab_str_add(text, text->length ? " " : "");
+    if (all.single) {
+        lab_str_printf(text,
+                       "Each point ran once: [none of the %d results](index.html#" PAGE_INCONCLUSIVE
+                       ") has an interval over runs.",
+                       all.open);
+        return;
+    }
+    lab_str_printf(text, "Inconclusive: %s", plain ? "" : "[");
     if (asked.open == 0)
         lab_str_printf(text, "%d of %d other %s", open, others, what);
     else

@@ -207,6 +207,22 @@ LAB_TEST(bounds_stand_with_no_gain) {
     }
 }
 
+/* Given one run per point, then one sentence says that no result has an interval. */
+LAB_TEST(single_runs_have_no_interval) {
+    struct given *g = *state;
+    struct lab_claim claims[] = {g->claims[0], g->claims[0]};
+    for (int i = 0; i < 2; i++) {
+        claims[i].n = 1;
+        claims[i].verdict = LAB_CLAIM_INCONCLUSIVE;
+        claims[i].low = claims[i].high = NAN;
+    }
+    g->result.claims = claims;
+    g->result.claim_count = 2;
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Each point ran once: [none of the 2 results](index.html#"
+                                  "inconclusive) has an interval over runs.");
+}
+
 /* Given settings to choose, then the terminal names them after the next step, each in a line. */
 LAB_TEST(the_terminal_names_settings) {
     struct given *g = *state;
