@@ -121,15 +121,34 @@ static bool compares_points(const struct lab_claim *claim) {
            lab_str_equal(claim->quantity, "throughput") && !lab_str_starts(claim->kind, "peers.");
 }
 
+/* Whether it is the NUMA node, and each GPU ran from one: the node is no choice then. */
+static bool follows_gpu(const struct sheet *sheet, int axis, int gpu) {
+    if (sheet->axes.items[axis].kind != STUDY_AXIS_NODE ||
+        sheet->axes.items[gpu].kind != STUDY_AXIS_GPU)
+        return false;
+    LAB_AUTO_FREE int *first =
+        lab_mem_alloc((size_t)sheet->value_counts[gpu] + 1, sizeof *first); /* rows, from 1 */
+    for (int i = 0; i < sheet->count; i++) {
+        int *own = &first[sheet->ranks[gpu][i]];
+        if (*own && sheet->ranks[axis][*own - 1] != sheet->ranks[axis][i])
+            return false;
+        *own = i + 1;
+    }
+    return true;
+}
+
 /* The one axis along which a claim compares two points; -1 = there are several, or no such points.
  */
 static int contrast_of(const struct sheet *sheet, const struct lab_claim *claim, int row) {
     int reference = find_row(sheet, claim->scope[0]), contrast = -1, differ = 0;
-    for (int a = 0; a < sheet->axes.count && reference >= 0; a++)
-        if (sheet->ranks[a][row] != sheet->ranks[a][reference]) {
-            contrast = a;
-            differ++;
-        }
+    for (int a = 0; a < sheet->axes.count && reference >= 0; a++) {
+        if (sheet->ranks[a][row] == sheet->ranks[a][reference])
+            continue;
+        if (contrast >= 0 && follows_gpu(sheet, a, contrast))
+            continue;
+        contrast = a;
+        differ++;
+    }
     return differ == 1 ? contrast : -1;
 }
 
@@ -179,17 +198,21 @@ static bool leads(const struct sheet *sheet, int axis) {
     return phases && (kind == STUDY_AXIS_MODEL || kind == STUDY_AXIS_PHASE);
 }
 
-/* The axis that claims compare along goes last: a point and its reference are neighbours. */
+/* The axis that claims compare along goes last, and what follows from it before it: a point and its
+ * reference are neighbours. */
 static void order_axes(struct sheet *sheet) {
-    int count = 0;
+    int count = 0, contrast = sheet->contrast;
     for (int a = sheet->axes.count - 1; a >= 0; a--) /* the workload before its phases */
-        if (a != sheet->contrast && leads(sheet, a))
+        if (a != contrast && leads(sheet, a))
             sheet->order[count++] = a;
     for (int a = 0; a < sheet->axes.count; a++)
-        if (a != sheet->contrast && !leads(sheet, a))
+        if (a != contrast && !leads(sheet, a) && (contrast < 0 || !follows_gpu(sheet, a, contrast)))
             sheet->order[count++] = a;
-    if (sheet->contrast >= 0)
-        sheet->order[count++] = sheet->contrast;
+    for (int a = 0; a < sheet->axes.count && contrast >= 0; a++)
+        if (a != contrast && !leads(sheet, a) && follows_gpu(sheet, a, contrast))
+            sheet->order[count++] = a;
+    if (contrast >= 0)
+        sheet->order[count++] = contrast;
 }
 
 /* --- cells --- */

@@ -259,6 +259,51 @@ LAB_TEST(references_that_differ_are_the_local_nodes) {
     fixture_release(&f);
 }
 
+/* Given devices that each ran from their own NUMA node, then one on another node is compared with
+ * the reference, too: its node is no choice. */
+LAB_TEST(a_device_on_its_own_node_has_its_change) {
+    struct fixture f;
+    fixture_init(&f, "quick_test", "quick_test");
+    enum { GPUS = 3, MODELS = 2 };
+    struct lab_claim claims[GPUS * MODELS];
+    int count = 0;
+    for (int m = 0; m < MODELS; m++) {
+        const char *reference = NULL;
+        for (int gpu = 0; gpu < GPUS; gpu++) {
+            struct lab_run *run = fixture_plan(&f, gpu, 1, gpu / 2, fixture_vits[m]);
+            fixture_done(&f, run, m ? 400 : 800, "", "");
+            const char **scope = lab_arena_alloc(&f.arena, 2, sizeof *scope);
+            scope[0] = reference = gpu == 0 ? run->id : reference;
+            scope[1] = run->id;
+            if (gpu == 0)
+                continue;
+            claims[count] = lab_claim_named(lab_claim_none, "recommend.placement", "placement",
+                                            "GPU 0, NUMA node 0", "throughput");
+            claims[count].effect = gpu == 2 ? -0.125 : -0.25;
+            claims[count].verdict = LAB_CLAIM_YES;
+            claims[count].scope = scope;
+            claims[count++].scope_count = 2;
+        }
+    }
+    struct lab_analysis_part part = {.name = "all"};
+    struct lab_analysis_result result = {.answer = "Devices differ.",
+                                         .parts = &part,
+                                         .part_count = 1,
+                                         .claims = claims,
+                                         .claim_count = count};
+    struct lab_page_analysis analysis = {.name = "recommend", .result = &result};
+    struct lab_page page = {.study = &f.study, .analyses = &analysis, .analysis_count = 1};
+    struct lab_doc *doc = lab_doc_open(NULL, &f.arena);
+    LAB_AUTO(str, text);
+    lab_report_add_study(doc, &f.study, &page, wide, false);
+    lab_doc_write(doc, "text", wide, &text);
+    assert_contains(text.text, "Change from GPU 0, NUMA node 0.");
+    const char *other = strstr(text.text, "-12.5%");
+    assert_non_null(other);
+    assert_non_null(strstr(other + 1, "-12.5%"));
+    fixture_release(&f);
+}
+
 /* Given only invalid runs, then their figures are shown under a banner. */
 LAB_TEST(nothing_valid_has_a_banner) {
     struct fixture f;
