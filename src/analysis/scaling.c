@@ -339,6 +339,34 @@ static const char *make_answer(const struct scaling_group *group,
     return lab_arena_strdup(arena, text.text);
 }
 
+/* "Grow width, not depth: +9.4 to +14.5% throughput at equal FLOPs (vit32x6x768 compared with
+ * vit32x12x512: +9.4% [8.9, 10.0], …; FLOPs within 1.1%, 95% CI, 5 runs each)". NULL = there is no
+ * such pair, or they don't agree. */
+static const char *shape_words(const struct scaling_group *group, struct lab_arena *arena) {
+    LAB_AUTO(str, pairs);
+    double work = 1, least = INFINITY, most = -INFINITY;
+    int runs = INT32_MAX;
+    for (int i = 0; i < group->shapes_count; i++) {
+        const struct scaling_shape *shape = &group->shapes[i];
+        const struct lab_claim *change = &shape->change;
+        if (change->verdict != LAB_CLAIM_YES || fabs(change->effect) < shape->work - 1)
+            return NULL;
+        work = fmax(work, shape->work);
+        least = fmin(least, change->effect);
+        most = fmax(most, change->effect);
+        runs = change->n < runs ? change->n : runs;
+        lab_str_printf(&pairs, "%s%s compared with %s: %s", i ? ", " : "", shape->wider->name,
+                       shape->deeper->name, lab_claim_effect(change, arena));
+    }
+    if (group->shapes_count == 0 || (least < 0) != (most < 0))
+        return NULL;
+    return lab_arena_printf(
+        arena,
+        "Grow %s: %s throughput%s at equal FLOPs (%s; FLOPs within %.1f%%, 95%% CI, %d runs each)",
+        most > 0 ? "width, not depth" : "depth, not width", lab_words_range(least, most, arena),
+        most > 0 ? "" : " of the wider model", pairs.text, lab_words_bound_percent(work - 1), runs);
+}
+
 /* "vit32xDEPTHxWIDTH" of "vit32x24x512": the line is pasted with a reader's own numbers. */
 static const char *own_model(const struct scaling_prediction *prediction, struct lab_arena *arena) {
     return lab_arena_printf(arena, "%.*sxDEPTHxWIDTH", (int)strcspn(prediction->model, "x"),
@@ -418,6 +446,8 @@ static void add_claims(struct lab_analysis_result *result, const struct scaling_
         lab_analysis_add_claim(result, &group->depths[i].change, arena);
     for (int i = 0; i < group->widths_count; i++)
         lab_analysis_add_claim(result, &group->widths[i].change, arena);
+    for (int i = 0; i < group->shapes_count; i++)
+        lab_analysis_add_claim(result, &group->shapes[i].change, arena);
     lab_rows_add_claims(result, predictions, arena);
 }
 
@@ -439,6 +469,12 @@ static int add_group(const struct scaling_config *config, const struct lab_study
     part->answer = make_answer(group, predictions, count, arena);
     for (int i = 0; i < count; i++)
         add_action(study, group, &predictions[i], arena, result);
+    const char *shape = result->others ? NULL : shape_words(group, arena);
+    if (shape) {
+        const char **others = lab_arena_alloc(arena, 2, sizeof *others);
+        others[0] = shape;
+        result->others = others;
+    }
     struct lab_rows models = rows_of(group, arena);
     lab_analysis_hide_columns(lab_rows_add_table(part, "models", "By model", &models, arena),
                               arena);
@@ -573,6 +609,7 @@ const struct lab_analysis lab_analysis_scaling = {
                                                 {"scaling.launch", LAB_KIND_ESTIMATE},
                                                 {"scaling.depth", LAB_KIND_ESTIMATE},
                                                 {"scaling.width", LAB_KIND_ESTIMATE},
+                                                {"scaling.shape", LAB_KIND_ESTIMATE},
                                                 {"scaling.prediction", LAB_KIND_ESTIMATE},
                                                 {NULL}},
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -12,7 +12,8 @@
 
 #define SHARE_LEAST  0.05 /* of some model's time that a parameter has to decide */
 #define SERIES_LEAST 3
-#define MISFIT       8 /* times the variance of the runs; by chance in less than 2 of 100 */
+#define SAME_WORK    1.03 /* times the FLOPs of one model: a deeper and a wider one are compared */
+#define MISFIT       8    /* times the variance of the runs; by chance in less than 2 of 100 */
 #define ROUNDING     1e-8
 #define WIDE_MOST    2 /* largest / smallest in an interval that has the misfit in it */
 
@@ -307,6 +308,28 @@ static int claim_doublings(const struct scaling_group *group, const struct lab_s
     return count;
 }
 
+/* Each wider model against a deeper one of as much work. */
+static void claim_shapes(struct scaling_group *group, struct lab_arena *arena) {
+    for (int i = 0; i < group->count; i++)
+        for (int k = 0; k < group->count; k++) {
+            const struct scaling_model *deeper = &group->models[i], *wider = &group->models[k];
+            double work = fmax(deeper->gflop, wider->gflop) / fmin(deeper->gflop, wider->gflop);
+            if (!(deeper->depth > wider->depth && wider->dim > deeper->dim && work <= SAME_WORK) ||
+                lab_study_setting_number(deeper->point->runs[0], "patch_size") !=
+                    lab_study_setting_number(wider->point->runs[0], "patch_size"))
+                continue;
+            struct lab_contrast contrast = {.arena = arena};
+            lab_contrast_add_pair(&contrast, deeper->point, wider->point, 1);
+            struct lab_claim claim = lab_claim_estimate(&contrast, LAB_STUDY_RATE);
+            claim.reference = deeper->name;
+            name_claim(group, &claim, "scaling.shape",
+                       lab_arena_printf(arena, "%s, %s", group->title, wider->name), "throughput",
+                       arena);
+            LAB_ADD(group->shapes, group->shapes_count, arena) =
+                (struct scaling_shape){deeper, wider, work, claim};
+        }
+}
+
 /* One family, since each is a finding. */
 static void adjust(struct scaling_group *group, struct lab_arena *arena) {
     struct lab_claim **found = NULL;
@@ -317,6 +340,8 @@ static void adjust(struct scaling_group *group, struct lab_arena *arena) {
         LAB_ADD(found, count, arena) = &group->depths[i].change;
     for (int i = 0; i < group->widths_count; i++)
         LAB_ADD(found, count, arena) = &group->widths[i].change;
+    for (int i = 0; i < group->shapes_count; i++)
+        LAB_ADD(found, count, arena) = &group->shapes[i].change;
     lab_claim_adjust(found, count);
 }
 
@@ -396,6 +421,7 @@ struct scaling_group scaling_group_make(const struct lab_study_group *group, boo
         claim_doublings(&made, &made.depth, "scaling.depth", "depth", &made.depths, arena);
     made.widths_count =
         claim_doublings(&made, &made.width, "scaling.width", "width", &made.widths, arena);
+    claim_shapes(&made, arena);
     adjust(&made, arena);
     show_doublings(&made, arena);
     return made;

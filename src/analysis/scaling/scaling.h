@@ -73,6 +73,12 @@ struct scaling_doubling { /* of depth or width, from one model to another */
     struct lab_claim change; /* of throughput; kind as that of the whole series */
 };
 
+struct scaling_shape { /* two models of about the same work */
+    const struct scaling_model *deeper, *wider;
+    double work;             /* FLOPs of the larger over those of the smaller */
+    struct lab_claim change; /* "scaling.shape": throughput of the wider against the deeper */
+};
+
 struct scaling_group {
     const char *title; /* "GPU 0, NUMA node 0" */
     const struct lab_study_group *of;
@@ -93,6 +99,8 @@ struct scaling_group {
     struct lab_claim by_depth, by_width; /* throughput, when that is doubled: over all models */
     struct scaling_doubling *depths, *widths;
     int depths_count, widths_count;
+    struct scaling_shape *shapes; /* ascending by work */
+    int shapes_count;
     bool simulated;
 };
 

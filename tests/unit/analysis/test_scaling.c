@@ -153,6 +153,32 @@ LAB_TEST(the_planted_rates_come_back) {
     given_end(&given);
 }
 
+/* What the page says to do rests on models of the same work: a wider one and a deeper one. Of pairs
+ * that don't agree it says nothing. */
+LAB_TEST(models_of_equal_work_show_what_to_grow) {
+    static const double shapes[][2] = {{2, 512}, {12, 512}, {3, 1024}, {24, 512}, {6, 1024}};
+    for (int disagree = 0; disagree < 2; disagree++) {
+        struct given_study given;
+        given_begin(&given, "scaling_study");
+        given.table.work_of = count_work;
+        for (int r = 0; r < 5; r++)
+            for (int i = 0; i < 5; i++) {
+                given_model(&given, 0, shapes[i][0], shapes[i][1], r,
+                            &(struct planted){.noise = 0.002});
+                struct lab_study_run *run = &given.table.runs[given.table.run_count - 1];
+                run->rate *= disagree && i == 4 ? 0.7 : 1;
+            }
+        struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+        const struct lab_claim *claim = claim_of(&result, "scaling.shape", "vit32x3x1024");
+        assert_string_equal(claim->reference, "vit32x12x512");
+        assert_int_equal(claim->verdict, LAB_CLAIM_YES);
+        assert_int_equal(result.others != NULL, !disagree);
+        if (!disagree)
+            assert_says(result.others[0], "Grow width, not depth: +");
+        given_end(&given);
+    }
+}
+
 /* The mean over devices says which they are, and which have no rate. */
 LAB_TEST(the_devices_of_a_mean_are_named) {
     struct given_study given;
