@@ -292,18 +292,23 @@ static void add_launches(const struct scaling_group *group, struct lab_str *text
 static const char *prediction_name(const struct scaling_prediction *prediction,
                                    struct lab_arena *arena) {
     return prediction->outside
-               ? lab_arena_printf(arena, "%s (outside the tested range)", prediction->model)
+               ? lab_arena_printf(arena,
+                                  "%s (outside the tested range: the interval doesn't cover that)",
+                                  prediction->model)
                : prediction->model;
 }
 
-/* "vit32x10x512: predicted iteration time 954 µs (95% CI …), 10480 samples/s." */
-static void add_prediction(const struct scaling_prediction *prediction, struct lab_arena *arena,
-                           struct lab_str *text) {
+/* "vit32x10x512: predicted iteration time 954 µs (95% CI …), 10420 samples/s after 0.6% pipeline
+ * loss." */
+static void add_prediction(const struct scaling_prediction *prediction, double loss,
+                           struct lab_arena *arena, struct lab_str *text) {
     struct lab_claim time = prediction->time;
     time.subject = prediction_name(prediction, arena);
     lab_str_printf(text, " %s", lab_claim_sentence(&time, arena));
     if (prediction->rate > 0)
         lab_str_printf(text, ", %s samples/s", lab_words_number(prediction->rate, arena));
+    if (prediction->rate > 0 && loss >= 0.0005)
+        lab_str_printf(text, " after %.1f%% pipeline loss", 100 * loss);
     lab_str_add(text, ".");
 }
 
@@ -335,7 +340,7 @@ static const char *make_answer(const struct scaling_group *group,
             lab_str_printf(&text, " %s: not predicted, not within %.3g to %.3g GFLOP/sample.",
                            predictions[i].model, range.low, range.high);
         else
-            add_prediction(&predictions[i], arena, &text);
+            add_prediction(&predictions[i], scaling_pipeline_loss(group), arena, &text);
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -385,11 +390,11 @@ static void add_action(const struct lab_study_table *study, const struct scaling
     result->action = lab_arena_printf(
         arena,
         "Predict the throughput of your own model (its DEPTH and WIDTH). Example: %s, %s samples/s "
-        "[%s, %s] (95%% CI with the leave-one-out error of %.1f%%) on %s%s",
+        "[%s, %s] on %s (95%% CI with the leave-one-out error of %.1f%%%s)",
         prediction->model, lab_words_number(prediction->rate, arena),
         lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
-        100 * group->leave_one_out, group->title,
-        prediction->outside ? ", outside the tested range" : "");
+        group->title, 100 * group->leave_one_out,
+        prediction->outside ? "; extrapolated, which the interval doesn't cover" : "");
     if (!study->folder || !*study->folder)
         return;
     LAB_AUTO(str, line);
@@ -487,8 +492,9 @@ static int add_group(const struct scaling_config *config, const struct lab_study
             has_gaps(group) ? ", over repeats that both have" : "");
     if (count > 0)
         lab_analysis_note(&part->notes, arena,
-                          "Throughput of models that weren't run: predicted iteration time, scaled "
-                          "as in %s, the largest that was run.",
+                          "Throughput of models that weren't run: from the predicted iteration "
+                          "time, with the pipeline loss of %s, the largest that was run (filling "
+                          "and draining).",
                           group->models[group->count - 1].name);
     if (count > 0)
         lab_rows_add_table(part, "predictions", "Models that weren't run", &predicted, arena);

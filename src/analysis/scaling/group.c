@@ -183,6 +183,12 @@ static bool is_determined(const struct scaling_group *group, enum scaling_parame
            group->costs[group->blocks].spread[parameter] <= spread_most[parameter];
 }
 
+double scaling_pipeline_loss(const struct scaling_group *group) {
+    const struct scaling_model *last = &group->models[group->count - 1];
+    double samples = last->point->runs[0]->work.samples;
+    return 1 - last->rate.value * last->iteration_s / (samples > 0 ? samples : 1);
+}
+
 void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, double error) {
     double own = log(claim->high / claim->effect),
            model = error * lab_stats_t_quantile(0.975, group->fitted_count - SCALING_PARAMETERS),

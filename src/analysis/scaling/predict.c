@@ -119,7 +119,6 @@ struct lab_interval scaling_predictable(const struct scaling_group *group) {
 struct scaling_prediction scaling_predict_work(const struct scaling_group *group,
                                                const struct lab_study_work *work, const char *model,
                                                struct lab_arena *arena) {
-    const struct scaling_model *last = &group->models[group->count - 1];
     double samples = work->samples > 0 ? work->samples : 1, gflop = 1e-9 * work->flops / samples;
     struct scaling_prediction made = {
         .model = model, .gflop = gflop, .rate = NAN, .time = lab_claim_none};
@@ -130,9 +129,7 @@ struct scaling_prediction scaling_predict_work(const struct scaling_group *group
             values[b] = scaling_cost_iteration_s(&group->costs[b], work);
         made.time = lab_claim_from_blocks(values, group->blocks, "s");
         scaling_widen(&made.time, group, group->leave_one_out);
-        made.rate =
-            samples / made.time.effect * (last->rate.value * last->iteration_s) /
-            (last->point->runs[0]->work.samples > 0 ? last->point->runs[0]->work.samples : 1);
+        made.rate = samples / made.time.effect * (1 - scaling_pipeline_loss(group));
     }
     made.time.unit = "s";
     made.time.at_least = true;

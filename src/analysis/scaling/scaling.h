@@ -107,6 +107,10 @@ struct scaling_group {
 struct scaling_group scaling_group_make(const struct lab_study_group *group, bool simulated,
                                         struct lab_arena *arena);
 
+/* How much of the throughput that the iteration time allows the largest model lacks: filling and
+ * draining the pipeline. A share. */
+double scaling_pipeline_loss(const struct scaling_group *group);
+
 /* The model's own error comes on top of that over runs: as a share of what is estimated. */
 void scaling_widen(struct lab_claim *claim, const struct scaling_group *group, double error);
 
