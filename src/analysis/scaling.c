@@ -92,8 +92,9 @@ static void add_host(const struct scaling_group *group, struct lab_arena *arena,
                        lab_words_time(group->host_s, arena));
 }
 
-/* " Iteration time ≈ the longest of compute, H2D (24.5 GB/s), D2H (24.5 GB/s) and half of their sum
- * (R² …)": how cost.c makes an iteration of its stages; without copies, compute is all of it. */
+/* " Iteration time ≈ the longest of compute, H2D (24.5 GB/s), D2H (24.5 GB/s) and (compute + H2D +
+ * D2H) / 2, for two buffers (R² …)": how cost.c makes an iteration of its stages; without copies,
+ * compute is all of it. */
 static void add_iteration(const struct scaling_group *group, struct lab_arena *arena,
                           struct lab_str *text) {
     const struct scaling_cost *cost = &group->costs[group->blocks];
@@ -107,7 +108,8 @@ static void add_iteration(const struct scaling_group *group, struct lab_arena *a
         lab_str_printf(text, " Iteration time ≈ compute + %s%s%s", h2d, both ? " + " : "", d2h);
     else if (both)
         lab_str_printf(text,
-                       " Iteration time ≈ the longest of compute, %s, %s and half of their sum",
+                       " Iteration time ≈ the longest of compute, %s, %s and (compute + H2D + "
+                       "D2H) / 2, for two buffers",
                        h2d, d2h);
     else if (!computes_only(cost))
         lab_str_printf(text, " Iteration time ≈ the longer of compute and %s%s", h2d, d2h);

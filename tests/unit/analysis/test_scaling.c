@@ -303,7 +303,9 @@ LAB_TEST(the_whole_cost_model_is_printed) {
         {.repeats = 2, .transfer_s = 4e-4, .back_s = 1e-4, .serial = true}};
     static const char *const printed[] = {
         "Iteration time ≈ the longer of compute and H2D (2.50 GB/s) (R² 1.00; leave-one-out ",
-        "Iteration time ≈ the longest of compute, H2D (2.50 GB/s), D2H (2.00 GB/s) and half of ",
+        "Iteration time ≈ the longest of compute, H2D (2.50 GB/s), D2H (2.00 GB/s) and (compute + "
+        "H2D + "
+        "D2H) / 2, for two buffers (R² 1.00; ",
         "Iteration time ≈ compute + H2D (2.50 GB/s) + D2H (2.00 GB/s) (R² 1.00; leave-one-out "};
     for (int i = 0; i < 3; i++) {
         struct given_study given;
