@@ -180,17 +180,17 @@ static void add_claim(const struct lab_claim *claim, const char *subject, struct
 
 #define REACH_COMMON 0.05 /* intervals up to here are said once for all */
 
-/* "by 36.8% from 2 to 4"; `own`: with its interval, "by 66.1% [36.2, 82.0] from 256 to 512" */
+/* "36.8% (2 to 4)"; `own`: with its interval, "66.1% [36.2, 82.0] (256 to 512)" */
 static void add_doubling(const struct scaling_doubling *doubling, const char *lead, bool own,
                          struct lab_str *text) {
     const struct lab_claim *change = &doubling->change;
     lab_str_printf(text, "%s%.1f%%", lead, -100 * change->effect);
     if (own)
         lab_str_printf(text, " [%.1f, %.1f]", -100 * change->high, -100 * change->low);
-    lab_str_printf(text, " from %g to %g", doubling->from, 2 * doubling->from);
+    lab_str_printf(text, " (%g to %g)", doubling->from, 2 * doubling->from);
 }
 
-/* "Doubling the depth at width 512 lowers throughput: by 36.8% from 2 to 4, by 46.2% from 6 to 12
+/* "Doubling the depth at width 512 lowers throughput: by 36.8% (2 to 4), 46.2% (6 to 12)
  * (95% CI: ±0.4 percentage points or less, 5 runs each)." Of many, the least and the most. False =
  * there aren't two that lower it for certain. */
 static bool add_doublings(const struct scaling_doubling *doublings, int count, const char *what,
@@ -213,10 +213,12 @@ static bool add_doublings(const struct scaling_doubling *doublings, int count, c
                    what, fixed, where);
     bool own = reach > REACH_COMMON;
     for (int i = 0; i < count && count <= DOUBLINGS_NAMED; i++)
-        add_doubling(&doublings[i], i ? ", by " : " by ", own, text);
+        add_doubling(&doublings[i], i ? ", " : " by ", own, text);
     if (count > DOUBLINGS_NAMED) {
         add_doubling(&doublings[least], " by ", own, text);
-        add_doubling(&doublings[most], ", up to ", own, text);
+        add_doubling(&doublings[most],
+                     doublings[least].from < doublings[most].from ? ", rising to " : ", up to ",
+                     own, text);
     }
     lab_str_add(text, " (95% CI");
     if (!own)

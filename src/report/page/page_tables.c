@@ -198,14 +198,17 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
     size_t width = (size_t)table->column_count;
     struct lab_doc_cell *cells =
         lab_arena_alloc(arena, width * (size_t)table->row_count + 1, sizeof *cells);
-    int total = table->row_count, shown = 0, kept = 0;
+    int total = table->row_count, shown = 0, kept = 0, all = 0;
     int first = count_first(table, most, card, answer);
     for (int r = 0; r < total; r++) {
         if (card && !is_compared(table, r))
             continue;
-        if (kept < most && (shown < first || is_quoted(table, r, answer)))
+        bool named = is_quoted(table, r, answer);
+        if (kept < most && (shown < first || named)) {
             memcpy(&cells[width * (size_t)kept++], &table->cells[(size_t)r * width],
                    width * sizeof *cells);
+            all += named;
+        }
         shown++;
     }
     int quoted = kept - first;
@@ -215,6 +218,9 @@ static const char *cut_rows(struct lab_doc_table *table, int most, bool card, co
     const char *of = shown == total ? ""
                      : kept < shown ? " with a comparison"
                                     : ": those with a comparison";
+    if (quoted && all == kept)
+        return lab_arena_printf(arena, "%d of %d rows%s: those that the answer quotes.", kept,
+                                shown, of);
     if (quoted)
         return lab_arena_printf(arena,
                                 "%d of %d rows%s: the first %d, then those that the answer quotes.",

@@ -136,11 +136,11 @@ LAB_TEST(the_planted_rates_come_back) {
                                "runs; R² 1.00; leave-one-out");
     assert_true(
         lab_str_starts(result.answer, "Doubling the depth at width 512 lowers throughput: by "));
-    assert_says(result.answer, "% from 2 to 4, by ");
+    assert_says(result.answer, "% (2 to 4), ");
     assert_says(result.by_point, "the model of half the depth or width");
     assert_says(
         result.answer,
-        "% from 6 to 12 (95% CI: ±0.0 percentage points or less, 3 runs each). Doubling the width "
+        "% (6 to 12) (95% CI: ±0.0 percentage points or less, 3 runs each). Doubling the width "
         "at depth 6 ");
     assert_says(result.answer,
                 " Doubled depth: 1.9 to 2.0× the time of a sample for 2.0× the FLOPs; "

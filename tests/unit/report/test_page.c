@@ -293,6 +293,11 @@ LAB_TEST(rows_that_the_answer_quotes_are_shown) {
     assert_contains(
         g->text.text,
         "4 of 12 rows: the first 3, then those that the answer quotes. Mean over runs.");
+    g->result.answer = /* all that are shown */
+        "Lower by 07.7%, 17.7%, rising to 107.7% and 117.7% (5 runs each).";
+    lab_str_clear(&g->text);
+    write_page(g, "html");
+    assert_contains(g->text.text, "4 of 12 rows: those that the answer quotes. Mean over runs.");
     /* a quoted row that would have been the last one shown takes no other one's place */
     g->result.answer = "Doubling the depth: 37.7% lower, up to 117.7% (5 runs each).";
     lab_str_clear(&g->text);
