@@ -40,6 +40,14 @@ static void add_device(struct lab_str *text, const struct lab_peer *device,
                        *other->differs && *other->symptoms ? ", " : "", other->symptoms);
 }
 
+/* Whether devices ran from NUMA nodes at several distances, which are compared one by one. */
+static bool has_distances(const struct lab_peers *peers) {
+    for (int s = 1; s < peers->setup_count; s++)
+        if (peers->setups[s].distance != peers->setups[0].distance)
+            return true;
+    return false;
+}
+
 /* NULL = nothing was compared. */
 static const char *make_answer(const struct lab_peers *peers, struct lab_arena *arena) {
     LAB_AUTO(str, text);
@@ -67,12 +75,12 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
     if (!text.length && same == compared)
         lab_str_printf(&text,
                        "No difference%s%s in mean throughput between %d devices "
-                       "and their peers (%d runs each).",
+                       "and their peers%s (%d runs each).",
                        lab_claim_larger(bound, arena),
                        lab_words_beyond(bound, reach,
                                         lab_study_has_phases(peers->study) ? "kernel" : "model",
                                         arena),
-                       compared, fewest);
+                       compared, has_distances(peers) ? " at the same NUMA distance" : "", fewest);
     else if (!text.length && most)
         lab_str_printf(&text,
                        "Inconclusive for %d of %d devices: %s differs most from its peers, by %s "
@@ -111,7 +119,7 @@ static const struct lab_field device_fields[] = {
     FIELD(condition.throttled_s, "throttled_s", "Throttled", LAB_UNIT_DURATION, .yields = 1),
     FIELD(condition.ecc_errors, "ecc_errors", "ECC errors", LAB_UNIT_COUNT, .yields = 1),
     FIELD(condition.xids, "xids", "Xids", LAB_UNIT_COUNT, .yields = 2),
-    FIELD(condition.runs, "runs", "Runs", LAB_UNIT_COUNT, .yields = 2),
+    FIELD(condition.runs, "runs", "All runs", LAB_UNIT_COUNT, .yields = 2),
     FIELD(difference.differs, "differs", NULL, LAB_UNIT_TEXT),
     FIELD(difference.symptoms, "symptoms", NULL, LAB_UNIT_TEXT),
     FIELD(difference.alike, "alike", NULL, LAB_UNIT_TEXT),
