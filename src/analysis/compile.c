@@ -54,9 +54,9 @@ static const struct lab_field figure_fields[] = {
 
 static const struct lab_field model_fields[] = {
     LAB_FIELD(struct row, name, "model", "Model", LAB_UNIT_TEXT, .align = LAB_ALIGN_WHOLE),
-    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER, .yields = 2),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER, .yields = 2),
     LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
-    LAB_FIELD(struct row, per_second, NULL, "Samples/s", LAB_UNIT_FIGURE, .yields = 1),
+    LAB_FIELD(struct row, per_second, NULL, "Uncompiled, samples/s", LAB_UNIT_FIGURE, .yields = 1),
     LAB_FIELD(struct row, gain, "gain", "Throughput", LAB_UNIT_CHANGE),
     LAB_FIELD(struct row, cost, "cost_ms", "Compile time", LAB_UNIT_TIME, .yields = 3),
     LAB_FIELD(struct row, break_even, "break_even_samples", "Breaks even after", LAB_UNIT_NUMBER),
@@ -410,7 +410,7 @@ static const char *make_answer(const struct all *all, struct lab_arena *arena) {
                 most = fmax(most, all->models[i].gain.effect);
             }
         if (higher)
-            text = lab_arena_printf(arena, "Compile %s. %s", higher, text);
+            text = lab_arena_printf(arena, "For throughput, compile %s. %s", higher, text);
         const char *small = small_words(all, arena);
         if (most > least)
             text = lab_arena_printf(arena, "%s Models that gain: +%.1f to +%.1f%%%s%s%s.", text,
@@ -526,8 +526,7 @@ static void add_study(struct lab_analysis_result *result, const struct all *all,
                               all->gain, all->numa};
     LAB_PART_FIGURES(part, figure_fields, &figures, arena);
     part->answer = make_answer(all, arena);
-    struct lab_doc_table *table =
-        lab_rows_add_table(part, "models", "By model, in GFLOP a sample", &models, arena);
+    struct lab_doc_table *table = lab_rows_add_table(part, "models", "By model", &models, arena);
     for (int i = 0; i < table->column_count && all->study->simulated; i++)
         if (lab_str_equal(table->columns[i].title, "Compile time"))
             lab_analysis_own_columns(table, arena)[i].title = "Compile time (simulated)";

@@ -46,7 +46,7 @@ struct row { /* a model on a device, bound to a node */
 
 static const struct lab_field row_fields[] = {
     LAB_FIELD(struct row, model, "model", "Model", LAB_UNIT_TEXT),
-    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP", LAB_UNIT_NUMBER, .yields = 1),
+    LAB_FIELD(struct row, gflop, "gflop_per_sample", "GFLOP/sample", LAB_UNIT_NUMBER, .yields = 1),
     LAB_FIELD(struct row, node, "node", "Node", LAB_UNIT_COUNT),
     LAB_FIELD(struct row, distance, "distance", "Distance", LAB_UNIT_COUNT, .yields = 2),
     LAB_FIELD(struct row, rate, "rate_per_s", NULL, LAB_UNIT_PER_SECOND),
@@ -121,10 +121,10 @@ static struct lab_analysis_part *add_part(struct lab_analysis_result *result,
         for (int n = 0; n < device->node_count; n++)
             if (lab_numa_cell_at(device, m, n)->point)
                 LAB_ADD(rows, count, arena) = make_row(grid, device, m, n, arena);
-    lab_analysis_title_column(
-        lab_rows_add_table(part, "penalties", "By model, in GFLOP a sample, and NUMA node",
-                           &LAB_ROWS(row_fields, rows, count), arena),
-        "Rate", lab_words_capital(lab_analysis_rate_unit(grid->study), arena), arena);
+    lab_analysis_title_column(lab_rows_add_table(part, "penalties", "By model and NUMA node",
+                                                 &LAB_ROWS(row_fields, rows, count), arena),
+                              "Rate", lab_words_capital(lab_analysis_rate_unit(grid->study), arena),
+                              arena);
     if (!lab_numa_home_tested(device))
         lab_analysis_note(&part->notes, arena, "%s: its local NUMA node (%d) was not tested.",
                           device->title, device->home);

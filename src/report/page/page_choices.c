@@ -50,10 +50,12 @@ static const char *compile_words(const struct page_making *making, const char **
     lab_str_add_list(&list, names, "and");
     if (rest > 3)
         text = lab_arena_printf(making->arena,
-                                "%s, but not %d models (no gain of 1%% or more found)", text, rest);
+                                "%s, but not %d models (no throughput gain of 1%% or more found)",
+                                text, rest);
     else if (rest)
-        text = lab_arena_printf(making->arena, "%s, but not %s (no gain of 1%% or more found)",
-                                text, list.text);
+        text = lab_arena_printf(making->arena,
+                                "%s, but not %s (no throughput gain of 1%% or more found)", text,
+                                list.text);
     if (most > least)
         *ret_gain = lab_words_range(least, most, making->arena);
     return text;

@@ -165,7 +165,7 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
     struct lab_analysis_result result = when_on_two_nodes(&given, 0);
     assert_string_equal(result.claims[0].mean_of, "12 configurations");
     assert_int_equal(result.claims[0].scope_count, 24);
-    assert_says(result.answer, "Compile all 6 models. ");
+    assert_says(result.answer, "For throughput, compile all 6 models. ");
     assert_says(result.answer, " Models that gain: +5.");
     assert_says(result.answer,
                 "in throughput on remote NUMA nodes (local = 1) between compiled and uncompiled");
@@ -183,14 +183,14 @@ LAB_TEST(models_are_pooled_and_nodes_compared) {
         run->rate = lab_str_equal(run->model, "vit32x2x512") ? 1e4 + i % 5 : run->rate;
     }
     struct lab_analysis_result single = when_asked(&given, "compile", NULL);
-    assert_says(single.answer, "Compile all but vit32x2x512. ");
+    assert_says(single.answer, "For throughput, compile all but vit32x2x512. ");
     assert_says(single.answer, "% for vit32x2x512.");
     for (int i = 0; i < given.table.run_count; i++) { /* now it may be anything */
         struct lab_study_run *run = &given.table.runs[i];
         run->rate = lab_str_equal(run->model, "vit32x2x512") ? 1e4 + 2e3 * (i % 5) : run->rate;
     }
     single = when_asked(&given, "compile", NULL);
-    assert_says(single.answer, "Compile all but vit32x2x512. ");
+    assert_says(single.answer, "For throughput, compile all but vit32x2x512. ");
     assert_says(single.answer, "Inconclusive for vit32x2x512.");
     assert_null(chart(&single, "compile_benefit")->panels[0].series[0].title);
     assert_near(claim_of(&result, "compile.numa", "")->effect, -0.03, 0.002);
@@ -210,7 +210,7 @@ LAB_TEST(a_gain_below_one_percent_is_named_and_not_advised) {
                0.01);
     struct lab_analysis_result result = when_asked(&given, "compile", NULL);
     assert_int_equal(claim_of(&result, "compile.model", "vit16x12x1024")->verdict, LAB_CLAIM_YES);
-    assert_says(result.answer, "Compile all but vit16x12x1024. ");
+    assert_says(result.answer, "For throughput, compile all but vit16x12x1024. ");
     assert_says(result.answer, " Models that gain: +10.");
     assert_says(result.answer, "; below 1%: vit16x12x1024 (+0.7%).");
     result = when_asked(&given, "recommend", NULL);

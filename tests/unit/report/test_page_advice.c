@@ -297,8 +297,9 @@ LAB_TEST(models_that_gain_too_little_are_not_compiled) {
     g->advice.choices = &all;
     g->advice.choice_count = 1;
     write_page(g, "markdown");
-    assert_contains(g->text.text,
-                    "Compile the model, but not vit16x12x1024 (no gain of 1% or more found)");
+    assert_contains(
+        g->text.text,
+        "Compile the model, but not vit16x12x1024 (no throughput gain of 1% or more found)");
     assert_contains(g->text.text, "model = torch.compile(model)  # +10.0 to +30.0%");
 }
 
