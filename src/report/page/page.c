@@ -14,6 +14,7 @@
 #define HERO_NARROW    2   /* columns of a map, of which three fit a row */
 #define HERO_ROWS      16  /* of a map */
 #define HERO_HALF      10  /* rows from which one panel fills it */
+#define HEADLINE_MOST  160 /* characters of more than one sentence */
 #define LEAD_SENTENCES 3
 #define LEAD_MOST      330 /* characters of them */
 #define SUBJECTS_SHOWN 3
@@ -72,7 +73,7 @@ size_t page_headline_length(const char *text) {
     size_t end = sentence_length(text);
     while (text[end] && !memchr(text, '(', end)) {
         size_t next = sentence_length(text + end + 1);
-        if (memchr(text + end + 1, '(', next))
+        if (memchr(text + end + 1, '(', next) || end + 1 + next > HEADLINE_MOST)
             break;
         end += next + 1;
     }

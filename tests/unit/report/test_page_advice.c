@@ -506,6 +506,17 @@ LAB_TEST(what_is_left_is_run_where_it_may_decide) {
     }
 }
 
+/* Given several sentences without parentheses, then those that fit two lines are the headline. */
+LAB_TEST(a_headline_stays_short) {
+    struct given *g = *state;
+    g->result.answer = "GPUs 0–3: transfer-bound up to a. Crossover between 1 and 4 GFLOP/sample. "
+                       "Throughput, mean of 4 placements: vit0x0x0 38.1k, vit32x2x256 38.6k, "
+                       "vit32x4x512 18.8k samples/s.";
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "**GPUs 0–3: transfer-bound up to a. Crossover between 1 and 4 "
+                                  "GFLOP/sample.**\n\nThroughput, mean of 4");
+}
+
 /* Given runs that are left, load in most of them or parts of a CPU, then the answer begins with it,
  * on the page and in the terminal; of a simulated machine no load counts. */
 LAB_TEST(the_headline_says_what_it_rests_on) {
