@@ -56,6 +56,22 @@ const char *lab_words_beyond(double bound, double reach, const char *who, struct
                : "";
 }
 
+void lab_words_add_single(struct lab_words_singles *singles, const struct lab_claim *claim) {
+    bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
+    singles->count += claim->verdict != LAB_CLAIM_NOT_TESTED;
+    singles->open += open;
+    singles->reach = open ? singles->reach : lab_words_reach(singles->reach, claim);
+}
+
+const char *lab_words_singles(double bound, const struct lab_words_singles *singles,
+                              const char *who, struct lab_arena *arena) {
+    double percent = fmax(lab_words_bound_percent(bound), lab_words_bound_percent(singles->reach));
+    return singles->open == 0
+               ? lab_words_beyond(bound, singles->reach, who, arena)
+               : lab_arena_printf(arena, " (any %s: %.1f%%, but %d of %d inconclusive)", who,
+                                  percent, singles->open, singles->count);
+}
+
 /* Without the sign of zero. */
 static const char *signed_percent(double share, struct lab_arena *arena) {
     double tenths = round(1000 * share);

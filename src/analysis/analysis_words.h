@@ -23,6 +23,17 @@ double lab_words_reach(double most, const struct lab_claim *claim);
 /* " (any model: 1.9%)" after a mean's bound, where single ones reach farther; "" = they don't. */
 const char *lab_words_beyond(double bound, double reach, const char *who, struct lab_arena *arena);
 
+/* Single claims next to a mean's bound: how far those reach that have a verdict, and how many are
+ * inconclusive, which bound nothing. {0} = none. */
+struct lab_words_singles {
+    double reach;
+    int count, open;
+};
+void lab_words_add_single(struct lab_words_singles *singles, const struct lab_claim *claim);
+/* " (any model: 1.9%)", " (any model: 1.9%, but 2 of 18 inconclusive)"; "" = neither. */
+const char *lab_words_singles(double bound, const struct lab_words_singles *singles,
+                              const char *who, struct lab_arena *arena);
+
 /* "0 to +14.9%", "+1.0 to +24.9%", of both alike "+6.3%": gains as shares. */
 const char *lab_words_range(double least, double most, struct lab_arena *arena);
 

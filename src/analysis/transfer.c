@@ -75,8 +75,7 @@ static const struct look copy_looks[LAB_TRANSFER_DIRECTIONS] = {
 };
 
 static const struct look looks[LAB_TRANSFER_QUESTIONS] = {
-    {"Throughput by batch size", "batches", "transfer_batch", "Batch [images]",
-     "Mean over all NUMA nodes that were tested."},
+    {"Throughput by batch size", "batches", "transfer_batch", "Batch [images]", NULL},
     {"Throughput by pool size", "pools", "transfer_pool", "Pool [MiB]",
      "Mean over all NUMA nodes that were tested."},
     {"Farthest NUMA node by pool size", "pressure", "transfer_pressure", "Pool [MiB]",
@@ -90,6 +89,8 @@ struct adding {
     struct lab_analysis_result *result;
     const char *prefix, *suffix;
     struct lab_arena *arena;
+    struct lab_choices placements; /* where batches vary; else empty */
+    const char *where;             /* that batches are compared, as lab_choices_used() has it */
 };
 
 static struct lab_analysis_part *add_part(const struct adding *to, const struct look *look,
@@ -205,11 +206,10 @@ static struct lab_rows drawn_rows(const struct lab_transfer_answer *answer,
  * smallest. */
 static struct lab_claim batch_claim(const struct adding *to,
                                     const struct lab_transfer_answer *answer) {
-    struct lab_choices placements = lab_choices_make(to->study, "", to->arena);
-    lab_choices_compare(&placements, to->arena);
-    for (int i = 0; i < placements.row_count; i++)
-        if (placements.rows[i].chosen && placements.rows[i].in_use.verdict == LAB_CLAIM_YES)
-            return placements.rows[i].in_use;
+    const struct lab_choices *placements = &to->placements;
+    for (int i = 0; i < placements->row_count; i++)
+        if (placements->rows[i].chosen && placements->rows[i].in_use.verdict == LAB_CLAIM_YES)
+            return placements->rows[i].in_use;
     return answer->pooled;
 }
 
@@ -234,8 +234,9 @@ static void add_question(const struct adding *to, const struct lab_transfer_answ
     lab_analysis_own_columns(table, to->arena)[1].title = look->x;
     lab_analysis_add_claim(to->result, &answer->pooled, to->arena);
     lab_rows_add_claims(to->result, &rows, to->arena);
-    drawn.name = lab_arena_printf(to->arena, "%s, compared with %s", look->name,
-                                  pressure ? "the nearest NUMA node" : answer->pooled.reference);
+    drawn.name =
+        lab_arena_printf(to->arena, "%s%s, compared with %s", look->name, batch ? to->where : "",
+                         pressure ? "the nearest NUMA node" : answer->pooled.reference);
     struct lab_rows all = drawn_rows(answer, to->arena);
     add_chart(to, &drawn, lab_axis("Change of throughput [%]"), &all, "value", "change", "model");
 }
@@ -251,6 +252,32 @@ static int keep_single(const struct lab_study_point *points, int count,
             ret_points[kept++] = points[i];
     LAB_SORT(ret_points, kept, LAB_BY(ret_points, name));
     return kept;
+}
+
+/* On the placements where programs are advised to run, as `recommend` has them; on all where none
+ * of those shows it. */
+static struct lab_transfer_answer ask_batches(struct adding *to,
+                                              const struct lab_study_point *points, int count) {
+    const struct lab_choices *placements = &to->placements;
+    struct lab_study_point *used = lab_arena_alloc(to->arena, (size_t)count + 1, sizeof *used);
+    bool *avoided = lab_arena_alloc(to->arena, (size_t)to->study->run_count + 1, sizeof *avoided);
+    int kept = 0;
+    for (int i = 0; i < placements->count; i++)
+        avoided[placements->items[i].point->runs[0] - to->study->runs] =
+            placements->items[i].avoided;
+    for (int i = 0; i < count; i++)
+        if (!avoided[points[i].runs[0] - to->study->runs])
+            used[kept++] = points[i];
+    struct lab_transfer_answer answer =
+        lab_transfer_ask(to->study, used, kept, LAB_TRANSFER_BATCH, to->arena);
+    if (answer.count == 0)
+        return lab_transfer_ask(to->study, points, count, LAB_TRANSFER_BATCH, to->arena);
+    to->where = lab_choices_used(placements, to->arena);
+    for (int i = 0; i < answer.count; i++)
+        if (answer.rows[i].change.mean_of)
+            answer.rows[i].change.mean_of =
+                lab_arena_printf(to->arena, "%s%s", answer.rows[i].change.mean_of, to->where);
+    return answer;
 }
 
 #define NODES LAB_TRANSFER_QUESTIONS /* of the families */
@@ -331,19 +358,6 @@ static const char *size_words(const struct lab_transfer_copies *copies, int dire
 
 #define OTHERS_NAMED 3
 
-/* Where programs are advised to run: on the local NUMA node, with the verdict over all of them
- * unless its own interval is open. */
-static struct lab_claim shown(const struct lab_transfer_row *row) {
-    struct lab_claim claim = row->local;
-    if (claim.verdict == LAB_CLAIM_NOT_TESTED)
-        return row->change;
-    bool known = claim.low > 0 || claim.high < 0;
-    claim.verdict = row->change.verdict == LAB_CLAIM_YES && !known ? LAB_CLAIM_INCONCLUSIVE
-                                                                   : row->change.verdict;
-    claim.bound = claim.verdict == LAB_CLAIM_NO ? lab_words_reach(0, &claim) : (double)NAN;
-    return claim;
-}
-
 /* ". vit16x8x768: +4.0%; vit0x0x0: no difference larger than 1.3%": the other models, with the
  * same batch. */
 static void name_others(const struct lab_transfer_answer *answer,
@@ -352,40 +366,42 @@ static void name_others(const struct lab_transfer_answer *answer,
     const char *between = ". ";
     for (int i = 0; i < answer->count; i++) {
         const struct lab_transfer_row *row = &answer->rows[i];
-        struct lab_claim change = shown(row);
+        const struct lab_claim *change = &row->change;
         if (lab_str_equal(row->model, most->model) || row->value != most->value)
             continue;
         lab_str_printf(
             text, "%s%s: %s", between, row->model,
-            change.verdict == LAB_CLAIM_YES
-                ? lab_arena_printf(arena, "%+.1f%%", 100 * change.effect)
-            : change.verdict == LAB_CLAIM_NO
-                ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change.bound, arena))
-                : lab_arena_printf(arena, "%s, inconclusive", lab_claim_effect(&change, arena)));
+            change->verdict == LAB_CLAIM_YES
+                ? lab_arena_printf(arena, "%+.1f%%", 100 * change->effect)
+            : change->verdict == LAB_CLAIM_NO
+                ? lab_arena_printf(arena, "no difference%s", lab_claim_larger(change->bound, arena))
+                : lab_arena_printf(arena, "%s, inconclusive", lab_claim_effect(change, arena)));
         between = "; ";
     }
 }
 
-/* ". Other models with batch 32: 3 change by -1.3% to +0.8%, 1 by no more than 0.6%" */
+/* ". Other models with batch 32: 3 change by -1.3% to +0.8%, 1 by no more than 0.6%, 1
+ * inconclusive" */
 static void count_others(const struct lab_transfer_answer *answer,
                          const struct lab_transfer_row *most, struct lab_str *text) {
     double low = INFINITY, high = -INFINITY, bound = 0;
-    int changed = 0, same = 0;
+    int changed = 0, same = 0, open = 0;
     for (int i = 0; i < answer->count; i++) {
         const struct lab_transfer_row *row = &answer->rows[i];
-        struct lab_claim change = shown(row);
         if (lab_str_equal(row->model, most->model) || row->value != most->value)
             continue;
-        if (change.verdict == LAB_CLAIM_YES) {
+        if (row->change.verdict == LAB_CLAIM_YES) {
             changed++;
-            low = fmin(low, change.effect);
-            high = fmax(high, change.effect);
-        } else if (change.verdict == LAB_CLAIM_NO) {
+            low = fmin(low, row->change.effect);
+            high = fmax(high, row->change.effect);
+        } else if (row->change.verdict == LAB_CLAIM_NO) {
             same++;
-            bound = fmax(bound, change.bound);
+            bound = fmax(bound, row->change.bound);
+        } else {
+            open++;
         }
     }
-    if (changed + same > 0)
+    if (changed + same + open > 0)
         lab_str_printf(text, ". Other models with batch %.0f: ", most->value);
     if (changed > 1)
         lab_str_printf(text, "%d change by %+.1f%% to %+.1f%%", changed, 100 * low, 100 * high);
@@ -394,6 +410,8 @@ static void count_others(const struct lab_transfer_answer *answer,
     if (same > 0)
         lab_str_printf(text, "%s%d by no more than %.1f%%", changed ? ", " : "", same,
                        lab_words_bound_percent(bound));
+    if (open > 0)
+        lab_str_printf(text, "%s%d inconclusive", changed + same ? ", " : "", open);
 }
 
 /* Where it changes for certain, the model that it changes most, and what that batch does to the
@@ -412,8 +430,7 @@ static const char *batch_words(const struct lab_transfer_answer *answer, struct 
         return lab_words_capital(lab_claim_sentence(&answer->pooled, arena), arena);
     for (int i = 0; i < answer->count; i++)
         others += answer->rows[i].value == most->value;
-    struct lab_claim first = shown(most);
-    lab_str_add(&text, lab_claim_sentence(&first, arena));
+    lab_str_add(&text, lab_claim_sentence(&most->change, arena));
     if (others - 1 <= OTHERS_NAMED)
         name_others(answer, most, arena, &text);
     else
@@ -421,9 +438,50 @@ static const char *batch_words(const struct lab_transfer_answer *answer, struct 
     return lab_arena_strdup(arena, text.text);
 }
 
+/* Of the batch that is advised; NaN = none is. */
+static double advised_batch(const struct adding *to) {
+    const struct lab_choices *placements = &to->placements;
+    for (int r = 0; r < placements->row_count; r++)
+        for (int i = 0; i < placements->count && placements->rows[r].chosen; i++)
+            if (placements->rows[r].factor == LAB_FACTOR_BATCH && placements->rows[r].model < 0 &&
+                lab_str_equal(placements->items[i].levels[LAB_FACTOR_BATCH],
+                              placements->rows[r].level))
+                return placements->items[i].batch;
+    return NAN;
+}
+
+/* "; with batch 16 only 512 and 1024 MiB were tested": where the smallest pool never ran with the
+ * batch that is advised; NULL = it did, or none is advised. */
+static const char *untested_pools(const struct adding *to, const struct lab_study_point *points,
+                                  int count, double least) {
+    double batch = advised_batch(to), *pools = NULL;
+    int pool_count = 0;
+    const char **names = NULL;
+    for (int i = 0; i < count; i++) {
+        const struct lab_study_run *run = points[i].runs[0];
+        double pool = lab_study_setting_number(run, "memory_size_mb");
+        if (lab_study_setting_number(run, "batch_size") == batch && !isnan(pool))
+            LAB_ADD(pools, pool_count, to->arena) = pool;
+    }
+    LAB_SORT_NUMBERS(pools, pool_count);
+    int name_count = 0;
+    for (int i = 0; i < pool_count; i++)
+        if (i == 0 || pools[i] > pools[i - 1])
+            LAB_ADD(names, name_count, to->arena) = lab_arena_printf(to->arena, "%g", pools[i]);
+    if (pool_count == 0 || pools[0] == least)
+        return NULL;
+    LAB_ADD(names, name_count, to->arena) = NULL;
+    LAB_AUTO(str, list);
+    lab_str_add_list(&list, names, "and");
+    return lab_arena_printf(to->arena, "; with batch %g only %s MiB %s tested", batch, list.text,
+                            name_count > 2 ? "were" : "was");
+}
+
 /* "Use a pinned input pool of 256 MiB (memory_size_mb): no larger one gains more than 1.1% for any
- * model"; NULL = that isn't known. */
-static const char *pool_words(const struct lab_transfer_answer *answer, struct lab_arena *arena) {
+ * model"; where it wasn't run with the batch that is advised, what is known of either. NULL = that
+ * isn't known. */
+static const char *pool_words(const struct adding *to, const struct lab_transfer_answer *answer,
+                              const struct lab_study_point *points, int count) {
     double least = INFINITY, most = 0;
     if (answer->count == 0 || answer->pooled.verdict != LAB_CLAIM_NO)
         return NULL;
@@ -438,7 +496,14 @@ static const char *pool_words(const struct lab_transfer_answer *answer, struct l
             return NULL;
         most = fmax(most, yes ? change->effect : change->bound);
     }
-    return lab_arena_printf(arena,
+    const char *untested = untested_pools(to, points, count, least);
+    if (untested)
+        return lab_arena_printf(to->arena,
+                                "No gain above %.1f%% from pools of more than %g MiB "
+                                "(memory_size_mb)%s%s%s",
+                                lab_words_bound_percent(most), least, answer->at ? " at " : "",
+                                answer->at ? answer->at : "", untested);
+    return lab_arena_printf(to->arena,
                             "Use a pinned input pool of %.0f MiB (memory_size_mb): no larger one "
                             "gains more than %.1f%% "
                             "for any model",
@@ -453,18 +518,18 @@ static const char *question_words(const struct lab_transfer_answer *answer,
         return batch_words(answer, arena);
     if (first) /* of two about pools */
         claim.subject = lab_arena_printf(arena, "%s of pinned host buffers", claim.subject);
-    double reach = 0;
+    struct lab_words_singles singles = {0};
     for (int i = 0; i < answer->count && claim.verdict == LAB_CLAIM_NO; i++)
-        reach = lab_words_reach(reach, &answer->rows[i].from_least);
+        lab_words_add_single(&singles, &answer->rows[i].from_least);
     const char *text = lab_words_capital(lab_claim_sentence(&claim, arena), arena);
-    return lab_words_bound_percent(reach) > lab_words_bound_percent(claim.bound)
-               ? lab_arena_printf(arena, "%s; any model: %.1f%%", text,
-                                  lab_words_bound_percent(reach))
-               : text;
+    if (answer->at)
+        text = lab_arena_printf(arena, "%s at %s", text, answer->at);
+    return lab_arena_printf(arena, "%s%s", text,
+                            lab_words_singles(claim.bound, &singles, "model", arena));
 }
 
 /* Returns the study's headline; NULL = nothing in it can be compared. */
-static const char *add_study(const struct adding *to) {
+static const char *add_study(struct adding *to) {
     struct lab_study_point *points;
     int count = lab_study_points(to->study, to->arena, &points);
     struct lab_study_point *single = lab_arena_alloc(to->arena, (size_t)count + 1, sizeof *single);
@@ -474,7 +539,8 @@ static const char *add_study(const struct adding *to) {
     for (int d = 0; d < LAB_TRANSFER_DIRECTIONS; d++)
         copies[d] = lab_transfer_copies_make(to->study, single, single_count,
                                              (enum lab_transfer_direction)d, to->arena);
-    for (int q = 0; q < LAB_TRANSFER_QUESTIONS; q++)
+    answers[LAB_TRANSFER_BATCH] = ask_batches(to, points, count);
+    for (int q = LAB_TRANSFER_BATCH + 1; q < LAB_TRANSFER_QUESTIONS; q++)
         answers[q] =
             lab_transfer_ask(to->study, points, count, (enum lab_transfer_question)q, to->arena);
     judge(copies, answers, to->arena);
@@ -501,7 +567,7 @@ static const char *add_study(const struct adding *to) {
             question_words(&answers[q], (enum lab_transfer_question)q, first, to->arena));
     }
     if (!to->result->action)
-        to->result->action = pool_words(&answers[LAB_TRANSFER_POOL], to->arena);
+        to->result->action = pool_words(to, &answers[LAB_TRANSFER_POOL], points, count);
     to->result->minor = true; /* a pool matters least */
     return text.length ? lab_arena_strdup(to->arena, text.text) : NULL;
 }
@@ -513,8 +579,17 @@ static int transfer_run(const struct lab_analysis_input *input, struct lab_analy
     for (int i = 0; i < input->study_count; i++) {
         const struct lab_study_table *study = &input->studies[i];
         const char *prefix = lab_analysis_prefix(input, study, arena);
-        const char *answer = add_study(
-            &(struct adding){study, result, prefix, lab_analysis_suffix(i, arena), arena});
+        struct adding to = {.study = study,
+                            .result = result,
+                            .prefix = prefix,
+                            .suffix = lab_analysis_suffix(i, arena),
+                            .arena = arena,
+                            .where = ""};
+        if (lab_study_setting_values(study, "batch_size") > 1) {
+            to.placements = lab_choices_make(study, "", arena);
+            lab_choices_compare(&to.placements, arena);
+        }
+        const char *answer = add_study(&to);
         if (answer && !result->answer)
             result->answer = lab_arena_printf(arena, "%s%s", prefix, answer);
         lab_study_add_notes(study, prefix, &result->notes, arena);

@@ -148,6 +148,19 @@ static struct pair *find_pairs(const struct asked *asked, struct lab_arena *aren
     return pairs;
 }
 
+/* " on the local NUMA node" */
+static const char *nearest_words(const struct lab_choices *placements, struct lab_arena *arena) {
+    return lab_str_starts(reference_of(placements, LAB_FACTOR_NODE, arena), "the local")
+               ? " on the local NUMA node"
+               : " on the nearest NUMA node";
+}
+
+const char *lab_choices_used(const struct lab_choices *placements, struct lab_arena *arena) {
+    return lab_arena_printf(
+        arena, "%s%s", placements->varies[LAB_FACTOR_NODE] ? nearest_words(placements, arena) : "",
+        placements->without ? placements->without : "");
+}
+
 /* Models that have no such pair aren't counted. */
 static const char *subject_of(const struct lab_choices *placements,
                               const struct lab_factor_row *row, const struct pair *pairs,
@@ -165,11 +178,8 @@ static const char *subject_of(const struct lab_choices *placements,
     if (row->pairs > models && nodes && !row->advised) /* remote ones too */
         *ret_mean_of = lab_arena_printf(arena, "%s on all NUMA nodes", *ret_mean_of);
     else if (row->pairs > 1 && nodes)
-        *ret_mean_of = lab_arena_printf(
-            arena, "%s on the %s NUMA node", *ret_mean_of,
-            lab_str_starts(reference_of(placements, LAB_FACTOR_NODE, arena), "the local")
-                ? "local"
-                : "nearest");
+        *ret_mean_of =
+            lab_arena_printf(arena, "%s%s", *ret_mean_of, nearest_words(placements, arena));
     if (row->pairs > 1 && row->advised)
         *ret_mean_of = lab_arena_printf(arena, "%s%s", *ret_mean_of, placements->without);
     return placements->model_count > 1 && models == 1

@@ -128,6 +128,9 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
  * both. */
 void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *arena);
 void lab_choices_claim_advised(struct lab_choices *placements, struct lab_arena *arena);
+/* " on the local NUMA node without GPUs 0+1": which placements aren't avoided, where some are; else
+ * "". */
+const char *lab_choices_used(const struct lab_choices *placements, struct lab_arena *arena);
 /* Those claims, each with what it comes to by model. */
 int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *arena,
                         struct lab_analysis_advised **ret_advised);

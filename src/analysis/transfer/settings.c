@@ -120,35 +120,23 @@ static struct lab_claim pool(const struct asked *asked) {
     return claim;
 }
 
-static bool is_local(const struct lab_study_point *point) {
-    const struct lab_study_run *run = point->runs[0];
-    for (int i = 0; i < run->rank_count; i++)
-        if (run->ranks[i].numa_node != run->ranks[i].device_node)
-            return false;
-    return true;
-}
-
 /* Of the groups of a model, from `first` on, where one has both points. */
 static void add_row(const struct asked *asked, int first, double value,
                     struct lab_transfer_answer *answer) {
-    struct lab_contrast contrast = {.arena = asked->arena}, local = contrast, from_least = contrast;
+    struct lab_contrast contrast = {.arena = asked->arena}, from_least = contrast;
     const char *model = asked->groups[first].points[0]->runs[0]->model,
                *words = value_words(asked, value),
                *reference = value_words(asked, asked->values[0]),
                *subject = lab_arena_printf(asked->arena, "%s with %s", model, words);
     const struct lab_study_point *pair[2], *least[2];
     double logs = 0;
-    int pairs = 0, near = 0, both = 0;
+    int pairs = 0, both = 0;
     for (int g = first; g < asked->group_count; g++) {
         if (!lab_str_equal(asked->groups[g].points[0]->runs[0]->model, model) ||
             !find_pair(asked, &asked->groups[g], value, pair))
             continue;
         if (pair[0] != pair[1])
             lab_contrast_add_pair(&contrast, pair[0], pair[1], 1);
-        if (pair[0] != pair[1] && is_local(pair[1])) {
-            lab_contrast_add_pair(&local, pair[0], pair[1], 1);
-            near++;
-        }
         if (value > asked->values[0] &&
             find_pair(asked, &asked->groups[g], asked->values[0], least)) {
             lab_contrast_add_pair(&from_least, pair[0], pair[1], 1);
@@ -171,21 +159,41 @@ static void add_row(const struct asked *asked, int first, double value,
         make_claim(&contrast, pairs, kinds[asked->question][1], subject, reference);
     if (pairs > 1)
         claim.mean_of = lab_study_pair_words(asked->study, pairs, 1, asked->arena);
-    struct lab_claim own = lab_claim_none;
-    if (near > 0 && near < pairs) {
-        own = make_claim(&local, near, kinds[asked->question][1], subject, reference);
-        own.mean_of =
-            lab_arena_printf(asked->arena, "%s on the local NUMA node",
-                             near > 1 ? lab_study_pair_words(asked->study, near, 1, asked->arena)
-                                      : "1 configuration");
-    }
     struct lab_claim differs = claim;
     if (asked->question == LAB_TRANSFER_PRESSURE)
         differs = both > 0 ? make_claim(&from_least, both, kinds[asked->question][1], subject,
                                         value_words(asked, asked->values[0]))
                            : lab_claim_none;
     LAB_ADD(answer->rows, answer->count, asked->arena) = (struct lab_transfer_row){
-        model, value, rate, lab_words_number(rate, asked->arena), claim, differs, own};
+        model, value, rate, lab_words_number(rate, asked->arena), claim, differs};
+}
+
+/* "batch 10, 224 px" of "vit0x0x0, batch 10, 224 px, 256 MiB pool"; NULL = nothing is left. */
+static const char *condition_of(const struct lab_study_point *point, struct lab_arena *arena) {
+    LAB_AUTO(str, text);
+    const char *words = lab_study_point_model(point, arena);
+    for (const char *at = strstr(words, ", "), *next; at; at = next) {
+        next = strstr(at + 2, ", ");
+        const char *part =
+            next ? lab_arena_strndup(arena, at + 2, (size_t)(next - at) - 2) : at + 2;
+        if (!lab_str_ends(part, " MiB pool"))
+            lab_str_printf(&text, "%s%s", text.length ? ", " : "", part);
+    }
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+}
+
+/* Of all points with the smallest value; NULL = they differ in it. */
+static const char *common_condition(const struct asked *asked) {
+    const char *common = NULL;
+    for (int g = 0; g < asked->group_count; g++) {
+        const struct lab_study_point *least =
+            lab_study_find(&asked->groups[g], -1, varying[asked->question][0], asked->values[0]);
+        const char *own = least ? condition_of(least, asked->arena) : NULL;
+        if (own && common && !lab_str_equal(own, common))
+            return NULL;
+        common = own ? own : common;
+    }
+    return common;
 }
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
@@ -201,6 +209,7 @@ struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
         answer.pooled = pool(&asked);
     if (answer.pooled.verdict == LAB_CLAIM_NOT_TESTED)
         return answer;
+    answer.at = common_condition(&asked);
     for (int g = 0; g < asked.group_count; g++) {
         if (lab_str_equal(asked.groups[g].points[0]->runs[0]->model, model))
             continue;

@@ -62,14 +62,14 @@ struct lab_transfer_row { /* a model with a value of the setting, mean over all 
     struct lab_claim change;
     /* against the smallest value in all questions: of PRESSURE, by how much that penalty differs */
     struct lab_claim from_least;
-    /* the same on local NUMA nodes alone, for sentences; not tested where all or none are */
-    struct lab_claim local;
 };
 
 struct lab_transfer_answer {
     struct lab_claim pooled; /* the largest value against the smallest, over all models */
     struct lab_transfer_row *rows;
-    int count; /* 0 = the setting doesn't vary, or not on both nodes */
+    int count;      /* 0 = the setting doesn't vary, or not on both nodes */
+    const char *at; /* "batch 10, 224 px": what all points with the smallest value have; NULL = they
+                       differ in it, or nothing else varies */
 };
 
 struct lab_transfer_answer lab_transfer_ask(const struct lab_study_table *study,
