@@ -51,7 +51,8 @@ static bool has_distances(const struct lab_peers *peers) {
 /* NULL = nothing was compared. */
 static const char *make_answer(const struct lab_peers *peers, struct lab_arena *arena) {
     LAB_AUTO(str, text);
-    double bound = 0, reach = 0;
+    struct lab_words_singles singles = {0};
+    double bound = 0;
     int compared = 0, same = 0, fewest = 0;
     const struct lab_peer *most = NULL; /* of those that are inconclusive */
     for (int d = 0; d < peers->device_count; d++) {
@@ -61,7 +62,7 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
         fewest = claim->n > 0 && (fewest == 0 || claim->n < fewest) ? claim->n : fewest;
         bound = fmax(bound, claim->bound); /* fmax passes NaN over */
         for (int i = 0; i < peers->devices[d].row_count; i++)
-            reach = lab_words_reach(reach, &peers->devices[d].rows[i].claim);
+            lab_words_add_single(&singles, &peers->devices[d].rows[i].claim);
         if (claim->verdict == LAB_CLAIM_INCONCLUSIVE &&
             (!most || fabs(claim->effect) > fabs(most->claim.effect)))
             most = &peers->devices[d];
@@ -77,9 +78,9 @@ static const char *make_answer(const struct lab_peers *peers, struct lab_arena *
                        "No difference%s%s in mean throughput between %d devices "
                        "and their peers%s (%d runs each).",
                        lab_claim_larger(bound, arena),
-                       lab_words_beyond(bound, reach,
-                                        lab_study_has_phases(peers->study) ? "kernel" : "model",
-                                        arena),
+                       lab_words_singles(bound, &singles,
+                                         lab_study_has_phases(peers->study) ? "kernel" : "model",
+                                         arena),
                        compared, has_distances(peers) ? " at the same NUMA distance" : "", fewest);
     else if (!text.length && most)
         lab_str_printf(&text,

@@ -135,28 +135,29 @@ static int list_rows(const struct lab_choices *placements, int model, struct lab
 
 /* How far a factor's levels reach with single models: their own rows, and of devices that were
  * compared with their peers what `gpulab analyze peers` has of them, else their placements. */
-static double reach_of(const struct lab_choices *placements, enum lab_factor factor) {
-    double most = 0;
+static struct lab_words_singles singles_of(const struct lab_choices *placements,
+                                           enum lab_factor factor) {
+    struct lab_words_singles singles = {0};
     bool of_peers = false;
     for (int i = 0; i < placements->row_count; i++)
         of_peers |= placements->rows[i].factor == factor && placements->rows[i].of_peers;
     for (int d = 0; d < placements->peers.device_count && of_peers; d++)
         for (int i = 0; i < placements->peers.devices[d].row_count; i++)
-            most = lab_words_reach(most, &placements->peers.devices[d].rows[i].claim);
+            lab_words_add_single(&singles, &placements->peers.devices[d].rows[i].claim);
     if (of_peers)
-        return most;
+        return singles;
     for (int i = 0; i < placements->row_count; i++)
         if (placements->rows[i].factor == factor && placements->rows[i].model >= 0)
-            most = lab_words_reach(most, &placements->rows[i].claim);
+            lab_words_add_single(&singles, &placements->rows[i].claim);
     for (int i = 0; i < placements->count && factor == LAB_FACTOR_DEVICE; i++) {
         const struct lab_choice *item = &placements->items[i];
         bool alone = true;
         for (int f = 0; f < LAB_FACTORS; f++)
             alone &= f == LAB_FACTOR_DEVICE || !*item->levels[f];
         if (alone)
-            most = lab_words_reach(most, &item->claim);
+            lab_words_add_single(&singles, &item->claim);
     }
-    return most;
+    return singles;
 }
 
 /* Of a device over all models what `gpulab analyze peers` says of it; of a batch what it gains
@@ -186,7 +187,8 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
     const struct lab_factor_row *most = NULL; /* of those that are inconclusive */
     const char *against = "";
     const char *mean_of = NULL;
-    double bound = 0, reach = model < 0 ? reach_of(placements, factor) : 0;
+    struct lab_words_singles singles = {0};
+    double bound = 0;
     double lowest = INFINITY, highest = -INFINITY; /* of those that aren't named */
     int count = 0, same = 0, told = 0, runs = 0;
     for (int i = 0; i < placements->row_count; i++) {
@@ -224,10 +226,12 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
     if (count == 0 || told > 0 || (same < count && !most))
         return;
     lab_str_add(rest, rest->length ? " " : "");
+    if (model < 0)
+        singles = singles_of(placements, factor);
     if (same == count)
         lab_str_printf(rest, "No difference%s between %s%s%s%s.", lab_claim_larger(bound, arena),
                        plural[factor], mean_of ? ", mean of " : "", mean_of ? mean_of : "",
-                       lab_words_beyond(bound, reach, "model", arena));
+                       lab_words_singles(bound, &singles, "model", arena));
     else if (same > 0)
         lab_str_printf(rest, "%s: no difference%s for %d of %d, %d inconclusive, the largest: %s.",
                        lab_words_capital(plural[factor], arena), lab_claim_larger(bound, arena),

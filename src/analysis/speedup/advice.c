@@ -192,7 +192,8 @@ static const char *any_of(const struct lab_gangs *gangs, struct lab_arena *arena
     struct lab_peers peers = lab_peers_make(gangs->study, arena);
     const char **names = NULL, **odd = NULL;
     int count = 0, odd_count = 0;
-    double bound = 0, reach = 0;
+    struct lab_words_singles singles = {0};
+    double bound = 0;
     for (int d = 0; d < peers.device_count; d++) {
         const struct lab_peer *device = &peers.devices[d];
         if (device->odd)
@@ -203,7 +204,7 @@ static const char *any_of(const struct lab_gangs *gangs, struct lab_arena *arena
             return NULL;
         bound = fmax(bound, device->claim.bound);
         for (int i = 0; i < device->row_count; i++)
-            reach = lab_words_reach(reach, &device->rows[i].claim);
+            lab_words_add_single(&singles, &device->rows[i].claim);
         LAB_ADD(names, count, arena) = device->title;
     }
     return count < 2 ? NULL
@@ -212,7 +213,7 @@ static const char *any_of(const struct lab_gangs *gangs, struct lab_arena *arena
                                         "peers%s%s%s",
                                         gangs->unit, lab_words_devices(names, count, arena),
                                         lab_claim_larger(bound, arena),
-                                        lab_words_beyond(bound, reach, "model", arena),
+                                        lab_words_singles(bound, &singles, "model", arena),
                                         odd_count ? ". Not " : "",
                                         odd_count ? lab_words_devices(odd, odd_count, arena) : "");
 }
