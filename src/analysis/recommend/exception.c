@@ -71,16 +71,11 @@ static struct lab_factor_row *list_rows(const struct lab_choices *placements,
     return rows;
 }
 
-/* However little: a chart marks that batch for the model. */
-static bool is_better(const struct lab_claim *claim) {
-    return claim->verdict == LAB_CLAIM_YES && claim->effect > 0;
-}
-
 /* Whether another batch is better still for the same model. */
 static bool is_beaten(const struct lab_factor_row *rows, int count, int at) {
     for (int i = 0; i < count; i++)
-        if (lab_str_equal(rows[i].of_model, rows[at].of_model) && is_better(&rows[i].claim) &&
-            rows[i].claim.effect > rows[at].claim.effect)
+        if (lab_str_equal(rows[i].of_model, rows[at].of_model) &&
+            lab_claim_is_gain(&rows[i].claim) && rows[i].claim.effect > rows[at].claim.effect)
             return true;
     return false;
 }
@@ -98,7 +93,7 @@ int lab_choices_exceptions(const struct lab_choices *placements, struct lab_aren
         LAB_ADD(family, family_count, arena) = &rows[i].claim;
     lab_claim_adjust(family, family_count);
     for (int i = 0; i < row_count; i++)
-        if (is_better(&rows[i].claim) && !is_beaten(rows, row_count, i))
+        if (lab_claim_is_gain(&rows[i].claim) && !is_beaten(rows, row_count, i))
             LAB_ADD(*ret_claims, count, arena) = rows[i].claim;
     return count;
 }

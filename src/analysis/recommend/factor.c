@@ -344,8 +344,8 @@ static int list_gains(const struct lab_factor_row *rows, int count, struct lab_a
 }
 
 /*
- * Of levels that gain over the reference, the first that no other one beats: levels are compared
- * with each other, and verdicts hold together. So the largest of many isn't taken for the best by
+ * Of levels that gain over the reference, the first that no other one beats by what is worth a
+ * change: levels are compared, and verdicts hold together. So the largest of many isn't the best by
  * chance, and of batches that don't differ it is the smallest. It comes first among its rows.
  */
 static void choose_level(struct lab_choices *placements, struct lab_factor_row *rows, int count,
@@ -369,7 +369,8 @@ static void choose_level(struct lab_choices *placements, struct lab_factor_row *
         for (int k = 0; k < gain_count; k++) {
             const struct lab_claim *pair =
                 &pairs[k > i ? k * gain_count + i : i * gain_count + k].claim;
-            beaten |= k != i && pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i);
+            beaten |= k != i && pair->verdict == LAB_CLAIM_YES && (pair->effect > 0) == (k > i) &&
+                      fabs(pair->effect) >= LAB_CLAIM_WORTH;
         }
         chosen = beaten ? -1 : gains[i];
     }

@@ -52,7 +52,7 @@ struct lab_factor_row { /* a level of a factor */
     const char *of_model; /* of all works of that one; NULL = of any */
     const char *choice, *model_name, *level, *reference;
     bool of_peers;          /* the claim is that of `gpulab analyze peers` */
-    bool chosen;            /* of batches and settings: it gains, and no other level beats it */
+    bool chosen;            /* of batches and settings: it gains, and no other beats it by 1% */
     bool advised;           /* only placements that aren't avoided count */
     int pairs;              /* that are alike in all else */
     struct lab_claim claim; /* "recommend.node", …; of one model "recommend.node_model" */

@@ -188,11 +188,11 @@ LAB_TEST(the_smallest_batch_that_is_not_beaten_is_chosen) {
     given_end(&given);
 }
 
-/* Over all models batch 8 is advised. Model a gains 0.5 % more with 16, which isn't worth it; b 5 %
+/* Over all models batch 8 is advised. Model a gains 0.9 % more with 16, which isn't worth it; b 5 %
  * more with each of two pools; c is 4 % slower with 8 than with 4; d doesn't change. Nor is 16 marked
  * for a. */
 LAB_TEST(exceptions_are_compared_with_the_advised_batch) {
-    static const double gains[][3] = {{0, .5, .507}, {0, .03, .08}, {0, -.04, -.25}, {0, 0, 0}};
+    static const double gains[][3] = {{0, .5, .5135}, {0, .03, .08}, {0, -.04, -.25}, {0, 0, 0}};
     struct given_study given;
     given_begin(&given, "transfer_study");
     for (int i = 0; i < 4 * 3 * 2; i++) {
@@ -322,7 +322,7 @@ LAB_TEST(of_many_batches_those_that_gain_most_are_compared) {
                    .options = lab_arena_printf(&given.arena, "{\"batch_size\": %d}", i + 1)},
                3, .00001);
     struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
-    assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, batch 86");
+    assert_string_equal(figure(&result, 0, "best")->text, "GPU 0, NUMA node 0, batch 80");
     assert_says(result.notes[0], "Of 100 batch sizes or settings that gain, the 64 that gain most");
     given_end(&given);
 }
