@@ -64,9 +64,10 @@ struct lab_analysis_result {
      * claims themselves are over all */
     struct lab_analysis_advised {
         struct lab_claim claim;
-        const char *range; /* "0 to +51.2% (vit32x4x256)" by model; NULL = there is one */
-        /* "vit32x4x256 +51.2% over batch 4, vit16x8x768 +4.0%"; NULL = there is one, or too many */
-        const char *models;
+        /* "0 to +51.2%" by model, of what isn't certain 0; NULL = all gain alike */
+        const char *range;
+        struct lab_claim *models; /* subject: the model; the largest effect first */
+        int model_count;
     } * advised;
     int advised_count;
     const char *further; /* keys that test, with the study's own command, what it left out */

@@ -179,18 +179,74 @@ static const char *compared_words(const struct lab_factor_row *row, struct lab_a
                             row->reference, lab_claim_effect(&row->claim, arena));
 }
 
+/* Of that level by model: what a mean over all of them hides, of what isn't certain 0. NULL = there
+ * is none, or all gain alike. */
+static const char *range_of(const struct lab_choices *placements, const struct lab_factor_row *all,
+                            const struct lab_analysis_result *result, struct lab_arena *arena) {
+    double least = INFINITY, most = -INFINITY;
+    if (all->model >= 0 || all->of_peers)
+        return NULL;
+    for (int i = 0; i < result->advised_count; i++)
+        if (lab_str_equal(result->advised[i].claim.subject, all->in_use.subject))
+            return result->advised[i].range;
+    for (int m = 0; m < placements->model_count; m++) {
+        const struct lab_factor_row *row = lab_choices_row(placements, m, all->factor, all->level);
+        if (!row)
+            continue;
+        double effect = row->claim.verdict == LAB_CLAIM_YES ? row->claim.effect : 0;
+        least = fmin(least, effect);
+        most = fmax(most, effect);
+    }
+    return most > least ? lab_words_range(least, most, arena) : NULL;
+}
+
+/* "GPUs 0+2: 0 to +87.5% throughput compared with GPUs 0+1, by model; mean of 18 configurations:
+ * +37.7% [37.5, 37.9] (5 runs each)" */
+static const char *told_words(const struct lab_choices *placements,
+                              const struct lab_factor_row *row,
+                              const struct lab_analysis_result *result, struct lab_arena *arena) {
+    const struct lab_claim *claim = told_of(placements, row);
+    const char *range = range_of(placements, row, result, arena);
+    return range && claim->mean_of
+               ? lab_arena_printf(arena,
+                                  "%s: %s throughput compared with %s, by model; mean of %s: %s "
+                                  "(%d runs each)",
+                                  claim->subject, range, claim->reference, claim->mean_of,
+                                  lab_claim_effect(claim, arena), claim->n)
+               : lab_claim_sentence(claim, arena);
+}
+
+#define LEVELS_NAMED 6
+
+/* "Batches 10 and 32" of "Batch 10" and "Batch 32"; of many "8 more of 9 batch sizes". */
+static const char *level_words(const char **levels, int count, enum lab_factor factor, int all,
+                               const char *plural, struct lab_arena *arena) {
+    if (count > LEVELS_NAMED)
+        return lab_arena_printf(arena, "%d more of %d %s", count, all, plural);
+    if (factor != LAB_FACTOR_BATCH)
+        return lab_words_devices(levels, count, arena);
+    LAB_AUTO(str, list);
+    for (int i = 0; i < count; i++)
+        levels[i] += strlen("Batch ");
+    LAB_ADD(levels, count, arena) = NULL;
+    lab_str_add_list(&list, levels, "and");
+    return lab_arena_printf(arena, "Batch%s %s", count > 2 ? "es" : "", list.text);
+}
+
 /* "No difference larger than 0.8% between 10 devices" of a factor none of whose levels differs. */
 static void add_factor(const struct lab_choices *placements, int model, enum lab_factor factor,
-                       struct lab_arena *arena, struct lab_str *yes, struct lab_str *rest) {
+                       const struct lab_analysis_result *result, struct lab_str *yes,
+                       struct lab_str *rest) {
+    struct lab_arena *arena = result->arena;
     static const char *const plural[LAB_FACTORS] = {"NUMA nodes", "devices", "batch sizes",
                                                     "compiled and uncompiled", "settings"};
     const struct lab_factor_row *most = NULL; /* of those that are inconclusive */
     const char *against = "";
-    const char *mean_of = NULL;
+    const char *mean_of = NULL, **levels = NULL; /* levels that have no sentence of their own */
     struct lab_words_singles singles = {0};
     double bound = 0;
-    double lowest = INFINITY, highest = -INFINITY; /* of those that aren't named */
-    int count = 0, same = 0, told = 0, runs = 0;
+    double lowest = INFINITY, highest = -INFINITY; /* of these */
+    int count = 0, same = 0, told = 0, runs = 0, level_count = 0;
     for (int i = 0; i < placements->row_count; i++) {
         const struct lab_factor_row *row = &placements->rows[i];
         if (row->factor != factor || row->model != model)
@@ -213,16 +269,19 @@ static void add_factor(const struct lab_choices *placements, int model, enum lab
                                      ? lab_choices_by_model(placements, row, arena)
                                      : NULL;
             lab_str_printf(yes, "%s%s%s", yes->length ? " " : "",
-                           models ? models : lab_claim_sentence(claim, arena), models ? "" : ".");
+                           models ? models : told_words(placements, row, result, arena),
+                           models ? "" : ".");
             continue;
         }
+        LAB_ADD(levels, level_count, arena) = row->level;
         lowest = fmin(lowest, claim->effect);
         highest = fmax(highest, claim->effect);
         against = row->of_peers ? "their peers" : row->reference;
     }
     if (told > 2)
-        lab_str_printf(yes, " %d more of %d %s: %s throughput compared with %s.", told - 2, count,
-                       plural[factor], lab_words_range(lowest, highest, arena), against);
+        lab_str_printf(yes, " %s: %s throughput compared with %s.",
+                       level_words(levels, level_count, factor, count, plural[factor], arena),
+                       lab_words_range(lowest, highest, arena), against);
     if (count == 0 || told > 0 || (same < count && !most))
         return;
     lab_str_add(rest, rest->length ? " " : "");
@@ -260,13 +319,13 @@ static const char *why_untested(const struct lab_choices *placements, struct lab
 
 /* Effects before what has none; NULL = nothing was compared. */
 static const char *make_answer(const struct lab_choices *placements, int model,
-                               struct lab_arena *arena) {
+                               const struct lab_analysis_result *result) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, rest);
     for (int f = 0; f < LAB_FACTORS && !placements->allreduce; f++)
-        add_factor(placements, model, (enum lab_factor)f, arena, &text, &rest);
+        add_factor(placements, model, (enum lab_factor)f, result, &text, &rest);
     lab_str_printf(&text, "%s%s", text.length && rest.length ? " " : "", rest.text);
-    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
+    return text.length ? lab_arena_strdup(result->arena, text.text) : NULL;
 }
 
 /* --- parts --- */
@@ -334,7 +393,7 @@ static void add_part(struct lab_analysis_result *result, const struct lab_choice
     part->about =
         lab_arena_printf(arena, "%d placement%s, %d run%s%s", count, count == 1 ? "" : "s",
                          figures.runs, figures.runs == 1 ? "" : "s", own < 0 ? "" : " per model");
-    part->answer = make_answer(placements, own, arena);
+    part->answer = make_answer(placements, own, result);
     part->untested = part->answer ? NULL : why_untested(placements, arena);
 }
 
@@ -505,7 +564,7 @@ static const char *add_study(struct lab_analysis_result *result,
                              ? "Mend what the warnings name, then test it"
                              : "Test it on two or more NVIDIA GPUs (not MIG slices)";
     }
-    const char *answer = make_answer(&placements, -1, arena),
+    const char *answer = make_answer(&placements, -1, result),
                *untested = answer ? NULL : why_untested(&placements, arena);
     if (input->study_count == 1)
         result->untested = untested;

@@ -144,22 +144,12 @@ void lab_choices_mark_avoided(struct lab_choices *placements, struct lab_arena *
 
 /* --- on the others --- */
 
-#define MODELS_LISTED 3
-
-/* Of placements that aren't avoided, with the verdict over all unless its own interval is open. */
-static void take_verdict(struct lab_claim *claim, const struct lab_claim *over_all) {
-    bool known = claim->low > 0 || claim->high < 0;
-    claim->verdict =
-        over_all->verdict == LAB_CLAIM_YES && !known ? LAB_CLAIM_INCONCLUSIVE : over_all->verdict;
-}
-
 /* Its claims of each model by itself, the largest first; their verdicts hold together. */
 static int list_models(const struct lab_choices *placements, const struct lab_factor_row *row,
-                       struct lab_arena *arena, struct lab_factor_row **ret_rows) {
-    struct lab_factor_row *rows = NULL, *wide = NULL;
-    struct lab_claim **family = NULL;
+                       struct lab_arena *arena, struct lab_claim **ret_claims) {
+    struct lab_claim *claims = NULL, **family = NULL;
     const char **seen = NULL;
-    int count = 0, seen_count = 0, family_count = 0, wide_count = 0;
+    int count = 0, seen_count = 0, family_count = 0;
     for (int i = 0; i < placements->count; i++) {
         const char *model = placements->items[i].point->runs[0]->model;
         struct lab_factor_row one = *row;
@@ -171,66 +161,26 @@ static int list_models(const struct lab_choices *placements, const struct lab_fa
         lab_factor_compare(placements, &one, NULL, arena);
         if (one.pairs == 0)
             continue;
-        LAB_ADD(rows, count, arena) = one;
-        one.advised = false;
-        lab_factor_compare(placements, &one, NULL, arena);
-        LAB_ADD(wide, wide_count, arena) = one;
+        one.claim.subject = model;
+        LAB_ADD(claims, count, arena) = one.claim;
     }
     for (int i = 0; i < count; i++)
-        LAB_ADD(family, family_count, arena) = &wide[i].claim;
+        LAB_ADD(family, family_count, arena) = &claims[i];
     lab_claim_adjust(family, family_count);
-    for (int i = 0; i < count; i++)
-        take_verdict(&rows[i].claim, &wide[i].claim);
-    for (int i = 1; i < count; i++)
-        for (int k = i; k > 0 && rows[k].claim.effect > rows[k - 1].claim.effect; k--) {
-            struct lab_factor_row lower = rows[k - 1];
-            rows[k - 1] = rows[k];
-            rows[k] = lower;
-        }
-    *ret_rows = rows;
+    LAB_SORT(claims, count, LAB_BY_MOST(claims, effect));
+    *ret_claims = claims;
     return count;
 }
 
-/* "0 to +51.2% (vit32x4x256)": which model gains most; what isn't certain is 0. NULL = all gain
- * alike. */
-static const char *range_words(const struct lab_factor_row *rows, int count,
-                               struct lab_arena *arena) {
+/* "0 to +51.2%": what isn't certain is 0. NULL = all gain alike. */
+static const char *range_words(const struct lab_claim *claims, int count, struct lab_arena *arena) {
     double least = INFINITY, most = -INFINITY;
-    const char *gains = NULL;
     for (int i = 0; i < count; i++) {
-        double effect = rows[i].claim.verdict == LAB_CLAIM_YES ? rows[i].claim.effect : 0;
-        gains = effect > most ? rows[i].of_model : gains;
+        double effect = claims[i].verdict == LAB_CLAIM_YES ? claims[i].effect : 0;
         least = fmin(least, effect);
         most = fmax(most, effect);
     }
-    if (!(most > least))
-        return NULL;
-    const char *range = lab_words_range(least, most, arena);
-    return most > 0 ? lab_arena_printf(arena, "%s (%s)", range, gains) : range;
-}
-
-/* "vit32x4x256 +60.1% over batch 4, vit16x8x768 +4.0%, vit0x0x0: no difference larger than 2.6%";
- * NULL = of one model, or of too many. */
-static const char *list_words(const struct lab_factor_row *rows, int count,
-                              struct lab_arena *arena) {
-    if (count < 2 || count > MODELS_LISTED)
-        return NULL;
-    LAB_AUTO(str, text);
-    for (int i = 0; i < count; i++) {
-        const struct lab_claim *claim = &rows[i].claim;
-        lab_str_printf(&text, "%s%s", i ? ", " : "", rows[i].of_model);
-        if (claim->verdict == LAB_CLAIM_NO)
-            lab_str_printf(&text, ": no difference%s",
-                           lab_claim_larger(lab_words_reach(0, claim), arena));
-        else if (claim->verdict == LAB_CLAIM_YES)
-            lab_str_printf(&text, " %+.1f%%", 100 * claim->effect);
-        else
-            lab_str_printf(&text, ": %s, inconclusive", lab_claim_effect(claim, arena));
-        if (i == 0)
-            lab_str_printf(&text, "%s%s", claim->verdict == LAB_CLAIM_YES ? " over " : ", over ",
-                           rows[i].reference);
-    }
-    return lab_arena_strdup(arena, text.text);
+    return most > least ? lab_words_range(least, most, arena) : NULL;
 }
 
 void lab_choices_claim_advised(struct lab_choices *placements, struct lab_arena *arena) {
@@ -256,14 +206,15 @@ int lab_choices_advised(const struct lab_choices *placements, struct lab_arena *
     *ret_advised = NULL;
     for (int i = 0; i < placements->row_count; i++) {
         const struct lab_factor_row *row = &placements->rows[i];
-        struct lab_factor_row *models;
+        struct lab_claim *models;
         if (row->in_use.verdict == LAB_CLAIM_NOT_TESTED)
             continue;
         int model_count = list_models(placements, row, arena, &models);
         LAB_ADD(*ret_advised, count, arena) =
             (struct lab_analysis_advised){.claim = row->in_use,
                                           .range = range_words(models, model_count, arena),
-                                          .models = list_words(models, model_count, arena)};
+                                          .models = models,
+                                          .model_count = model_count};
     }
     return count;
 }

@@ -29,21 +29,30 @@ static bool is_best(const struct lab_advice *advice, int index) {
     return true;
 }
 
-/* Which models don't gain enough, by the analysis that says so; `ret_gain`: of those that do. */
-static const char *compile_words(const struct page_making *making, const char **ret_gain) {
+/* Which models don't gain enough, by the analysis that says so; `ret_gain`: of those that do.
+ * `ret_advised`: of each. */
+static const char *compile_words(const struct page_making *making, const struct lab_claim *claim,
+                                 const char **ret_gain,
+                                 const struct lab_analysis_advised **ret_advised) {
     const char *names[4] = {NULL}, *text = "Compile the model";
+    struct lab_analysis_advised *advised = lab_arena_alloc(making->arena, 1, sizeof *advised);
     double least = INFINITY, most = 0;
     int count = 0, rest = 0;
     struct lab_claim *const *claims = lab_report_claims(making->page, making->arena, &count);
+    advised->claim = *claim;
+    *ret_advised = advised;
     for (int i = 0; i < count; i++) {
         if (!lab_str_equal(claims[i]->kind, "compile.model"))
             continue;
+        struct lab_claim model = *claims[i];
+        model.subject =
+            lab_arena_strndup(making->arena, model.subject, strcspn(model.subject, ","));
+        LAB_ADD(advised->models, advised->model_count, making->arena) = model;
         if (claims[i]->verdict == LAB_CLAIM_YES && claims[i]->effect >= LAB_CLAIM_WORTH) {
             least = fmin(least, claims[i]->effect);
             most = fmax(most, claims[i]->effect);
         } else if (rest++ < 3) {
-            names[rest - 1] = lab_arena_strndup(making->arena, claims[i]->subject,
-                                                strcspn(claims[i]->subject, ","));
+            names[rest - 1] = model.subject;
         }
     }
     LAB_AUTO(str, list);
@@ -70,9 +79,9 @@ static const char *exception_model(const struct lab_claim *claim, const char *ad
 }
 
 enum except_form {
-    EXCEPT_BRIEF,  /* "vit32x6x512: 32; vit16x8x768: 64" */
-    EXCEPT_WITHIN, /* "vit32x6x512: 32, +5.5% [5.2, 5.7]", for parentheses */
-    EXCEPT_APART,  /* "vit32x6x512: 32 (+5.5% [5.2, 5.7]); vit16x8x768: 64 (…; 5 runs each)" */
+    EXCEPT_BRIEF,  /* "32 for vit32x6x512; 64 for vit16x8x768" */
+    EXCEPT_WITHIN, /* "32 for vit32x6x512, +5.5% [5.2, 5.7]", for parentheses */
+    EXCEPT_APART, /* "32 for vit32x6x512 (+5.5% [5.2, 5.7]); 64 for vit16x8x768 (…; 5 runs each)" */
 };
 
 /* Models for which another batch beats the advised one, each once; "" = it is best for all. */
@@ -96,8 +105,8 @@ static const char *except_words(const struct lab_page *page, const char *advised
             const char *value = model - 2;
             while (value > subject && value[-1] != ' ')
                 value--;
-            lab_str_printf(&text, "%s%s: %.*s", last ? "; " : "", model, (int)(model - 2 - value),
-                           value);
+            lab_str_printf(&text, "%s%.*s for %s", last ? "; " : "", (int)(model - 2 - value),
+                           value, model);
             last = claim;
             const char *effect = lab_claim_effect(claim, arena);
             if (form == EXCEPT_WITHIN)
@@ -145,13 +154,15 @@ static bool has_larger(const struct lab_advice *advice, const struct lab_claim *
     return false;
 }
 
-/* "Use batch 16 (vit16x8x768: 32, +0.9% [0.6, 1.3]): vit32x4x256 +60.1% over batch 4, vit16x8x768
- * +4.0% (6 configurations, 5 runs each)"; of many models "Use batch 16: 18.9% higher throughput
- * than batch 4, mean of 6 configurations (…). By model: 0 to +60.1% (vit32x4x256)" */
-static const char *batch_sentence(const struct page_making *making, const struct lab_claim *claim) {
+/* "Use batch 16 (32 for vit16x8x768, +1.9% [1.6, 2.3]): 0 to +60.1% over batch 4, by model (6
+ * configurations, 5 runs each)"; where all gain alike "Use batch 16: 18.9% higher
+ * throughput than batch 4, mean of 6 configurations (…)" */
+static const char *batch_sentence(const struct page_making *making, const struct lab_claim *claim,
+                                  const struct lab_analysis_advised **ret_advised) {
     struct lab_arena *arena = making->arena;
     const struct lab_analysis_advised *advised = NULL;
     struct lab_claim chosen = *page_advised(making->page, claim, &advised);
+    *ret_advised = advised;
     const char *use = lab_claim_within(claim->subject, arena),
                *except = except_words(making->page, use, EXCEPT_WITHIN, arena);
     chosen.subject = *except ? lab_arena_printf(arena, "Use %s (%s)", use, except)
@@ -160,26 +171,25 @@ static const char *batch_sentence(const struct page_making *making, const struct
         chosen.reference =
             lab_arena_printf(arena, "%s, mean of %s", claim->reference, chosen.mean_of);
     LAB_AUTO(str, text);
-    if (advised && advised->models)
-        lab_str_printf(&text, "%s: %s (%s%s%d runs each)", chosen.subject, advised->models,
-                       chosen.mean_of ? chosen.mean_of : "", chosen.mean_of ? ", " : "", chosen.n);
+    if (advised && advised->range)
+        lab_str_printf(&text, "%s: %s over %s, by model (%s%s%d runs each)", chosen.subject,
+                       advised->range, claim->reference, chosen.mean_of ? chosen.mean_of : "",
+                       chosen.mean_of ? ", " : "", chosen.n);
     chosen.mean_of = NULL;
     if (!text.length)
         lab_str_add(&text, lab_claim_sentence(&chosen, arena));
-    if (advised && advised->range && !advised->models)
-        lab_str_printf(&text, ". By model: %s", advised->range);
     if (!*except && has_larger(making->page->advice, claim))
         lab_str_add(&text, ". No larger batch is faster on average");
     return lab_arena_strdup(arena, text.text);
 }
 
 /* "Check GPU 7, …: 3.2% lower …" */
-static const char *choice_sentence(const struct page_making *making,
-                                   const struct lab_claim *claim) {
+static const char *choice_sentence(const struct page_making *making, const struct lab_claim *claim,
+                                   const struct lab_analysis_advised **ret_advised) {
     struct lab_arena *arena = making->arena;
     struct lab_claim chosen = *claim;
     if (lab_str_equal(claim->kind, "recommend.batch"))
-        return batch_sentence(making, claim);
+        return batch_sentence(making, claim, ret_advised);
     if (lab_str_starts(claim->kind, "recommend.")) {
         chosen.subject = lab_arena_printf(arena, "Use %s", lab_claim_within(claim->subject, arena));
         if (chosen.mean_of)
@@ -258,11 +268,14 @@ void page_add_choices(struct page_making *making, const struct lab_advice *advic
             page_add_action(making, page_check_device(making, claim));
             continue;
         }
+        const struct lab_analysis_advised *advised = NULL;
         const char *gains = gain(claim, arena),
-                   *text = compile ? compile_words(making, &gains) : choice_sentence(making, claim);
+                   *text = compile ? compile_words(making, claim, &gains, &advised)
+                                   : choice_sentence(making, claim, &advised);
         page_add_action(making, (struct page_action){.kind = PAGE_CHOOSE,
                                                      .text = page_named(making->names, text, arena),
                                                      .command = compile ? COMPILE_LINE : NULL,
-                                                     .gain = compile ? gains : NULL});
+                                                     .gain = compile ? gains : NULL,
+                                                     .advised = advised});
     }
 }

@@ -50,10 +50,11 @@ struct page_action {
     size_t first;        /* characters of it that the command follows at once; 0 = all */
     const char *command; /* NULL = nothing to paste */
     const char *gain;    /* "+6.3%"; NULL = none */
-    bool check;          /* of a device that is slower than its peers */
-    bool finding;        /* of PAGE_SHOW: the text has what was found, not only where it is */
-    bool study;          /* the command runs a study */
-    bool quiet;          /* the text says that other processes were running */
+    const struct lab_analysis_advised *advised; /* of a setting: by model; NULL = unknown */
+    bool check;                                 /* of a device that is slower than its peers */
+    bool finding; /* of PAGE_SHOW: the text has what was found, not only where it is */
+    bool study;   /* the command runs a study */
+    bool quiet;   /* the text says that other processes were running */
 };
 
 struct page_actions {
@@ -94,8 +95,8 @@ struct page_action page_check_device(const struct page_making *making,
                                      const struct lab_claim *claim);
 /* Of two devices that differ for certain, which of them is at fault is open; NULL = they don't. */
 const char *page_two_devices(const struct page_making *making);
-/* "Batch 16; vit32x6x512: 32; vit16x8x768: 64.": where the study asks for a batch, too, and another
- * analysis answers first; NULL = it doesn't, or that isn't known. */
+/* "Batch 16; 32 for vit32x6x512; 64 for vit16x8x768.": where the study asks for a batch, too, and
+ * another analysis answers first; NULL = it doesn't, or that isn't known. */
 const char *page_batch(const struct lab_page *page, struct lab_arena *arena);
 /* Settings that gain 1% or more, and devices to check. */
 void page_add_choices(struct page_making *making, const struct lab_advice *advice);

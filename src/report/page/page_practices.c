@@ -23,6 +23,25 @@ static const struct lab_advice_line *all_lines(const struct lab_advice *advice) 
     return advice->line_count > 1 ? &advice->all : advice->lines;
 }
 
+/* What a setting gains on each model, which its mean over them hides. */
+static void add_models(struct lab_doc *doc, const struct lab_analysis_advised *advised) {
+    struct lab_arena *arena = lab_doc_arena(doc);
+    struct lab_doc_column *columns = lab_arena_alloc(arena, 2, sizeof *columns);
+    columns[0] = (struct lab_doc_column){NULL, "Model", LAB_UNIT_TEXT};
+    columns[1] = (struct lab_doc_column){
+        NULL, lab_arena_printf(arena, "Throughput compared with %s", advised->claim.reference),
+        LAB_UNIT_FIGURE};
+    lab_doc_rows(doc, NULL, NULL, columns, 2);
+    for (int i = 0; i < advised->model_count; i++) {
+        lab_doc_add(doc, lab_cell_text(advised->models[i].subject));
+        lab_doc_add(doc, lab_cell_text(lab_claim_short(&advised->models[i], arena)));
+    }
+}
+
+static bool has_models(const struct page_action *action) {
+    return action->advised && action->advised->model_count > 1;
+}
+
 static void add_action(struct lab_doc *doc, const struct page_action *action) {
     size_t length = action->text ? strlen(action->text) : 0,
            first = action->first && action->command ? action->first : length;
@@ -89,8 +108,12 @@ void page_add_actions(const struct page_build *build) {
     for (int i = 0; i < actions->count; i++) {
         const struct page_action *action = &actions->items[i];
         program |= has_program(action);
-        if (shown[action->kind]++ < most[action->kind])
+        if (shown[action->kind]++ < most[action->kind]) {
             add_action(doc, action);
+            if (has_models(action) && !action->gain &&
+                action->advised->model_count <= OVERVIEW_ROWS)
+                add_models(doc, action->advised);
+        }
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
         if (last && action->kind == PAGE_BIND) {
             lab_doc_marked(doc, LAB_DOC_FAINT, "%s%s: [best_practices.md](best_practices.md)",
@@ -118,9 +141,9 @@ void page_add_actions(const struct page_build *build) {
 static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
                           const char *answer) {
     static const struct lab_doc_column columns[] = {
-        {NULL, "GPU", LAB_UNIT_TEXT},        {NULL, "NUMA node", LAB_UNIT_FIGURE},
-        {NULL, "Cores", LAB_UNIT_TEXT},      {NULL, "Throughput, mean", LAB_UNIT_FIGURE},
-        {NULL, "By model", LAB_UNIT_FIGURE}, {NULL, "Compared with", LAB_UNIT_TEXT},
+        {NULL, "GPU", LAB_UNIT_TEXT},           {NULL, "NUMA node", LAB_UNIT_FIGURE},
+        {NULL, "Cores", LAB_UNIT_TEXT},         {NULL, "Throughput, by model", LAB_UNIT_FIGURE},
+        {NULL, "Compared with", LAB_UNIT_TEXT},
     };
     struct lab_arena *arena = lab_doc_arena(doc);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Placement"});
@@ -132,7 +155,6 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
         lab_doc_add(doc, lab_cell_text(line->cpus ? line->cpus
                                                   : lab_arena_printf(arena, "all of NUMA node %d",
                                                                      line->numa_node)));
-        lab_doc_add(doc, lab_cell_text(lab_claim_short(&line->gain, arena)));
         lab_doc_add(doc, lab_cell_text(lab_words_range(line->least, line->most, arena)));
         lab_doc_add(doc, lab_cell_text(line->gain.reference));
     }
@@ -159,6 +181,15 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
     lab_doc_end(doc);
 }
 
+/* Whether a setting has a table of its own. */
+static bool is_by_model(const struct page_build *build, const struct lab_claim *claim) {
+    for (int i = 0; i < build->actions.count; i++)
+        if (has_models(&build->actions.items[i]) &&
+            lab_str_equal(build->actions.items[i].advised->claim.kind, claim->kind))
+            return true;
+    return false;
+}
+
 static void add_choices(const struct page_build *build, const struct lab_advice *advice) {
     static const struct lab_doc_column columns[] = {
         {NULL, "Setting or GPU", LAB_UNIT_TEXT}, {NULL, "Compared with", LAB_UNIT_TEXT},
@@ -168,13 +199,17 @@ static void add_choices(const struct page_build *build, const struct lab_advice 
     struct lab_doc *doc = build->doc;
     struct lab_arena *arena = lab_doc_arena(doc);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Settings"});
-    for (int i = 0; i < build->actions.count; i++)
-        if (build->actions.items[i].kind == PAGE_CHOOSE)
-            add_action(doc, &build->actions.items[i]);
+    for (int i = 0; i < build->actions.count; i++) {
+        if (build->actions.items[i].kind != PAGE_CHOOSE)
+            continue;
+        add_action(doc, &build->actions.items[i]);
+        if (has_models(&build->actions.items[i]))
+            add_models(doc, build->actions.items[i].advised);
+    }
     for (int i = 0, rows = 0; i < advice->choice_count && i < CHOICES_MOST; i++) {
         const struct lab_analysis_advised *advised = NULL;
         const struct lab_claim *claim = page_advised(build->page, &advice->choices[i], &advised);
-        if (fabs(advice->choices[i].effect) < LAB_CLAIM_WORTH)
+        if (fabs(advice->choices[i].effect) < LAB_CLAIM_WORTH || is_by_model(build, claim))
             continue;
         if (rows++ == 0)
             lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);

@@ -898,7 +898,8 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     write_page(g, "markdown");
     assert_contains(
         g->text.text,
-        "Keep batch 16; vit32x6x512: 32 (+5.5% \\[5.2, 5.7\\]); vit16x8x768: 64 (+5.5% \\[5.2, "
+        "Keep batch 16; 32 for vit32x6x512 (+5.5% \\[5.2, 5.7\\]); 64 for vit16x8x768 (+5.5% "
+        "\\[5.2, "
         "5.7\\]; 5 runs each). No other batch size gains 1% or more on average, over 30 "
         "configurations "
         "without GPUs 0+1.\n");
@@ -911,10 +912,10 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     g->page.analysis_count = 2;
     lab_str_clear(&g->text);
     write_page(g, "markdown");
-    assert_contains(g->text.text, "**\n\nBatch 16; vit32x6x512: 32; vit16x8x768: 64.\n");
+    assert_contains(g->text.text, "**\n\nBatch 16; 32 for vit32x6x512; 64 for vit16x8x768.\n");
     write_end(g);
-    assert_contains(g->text.text, "Also      Keep batch 16; vit32x6x512: 32 (+5.5% [5.2, 5.7]); "
-                                  "vit16x8x768: 64.\n");
+    assert_contains(g->text.text, "Also      Keep batch 16; 32 for vit32x6x512 (+5.5% [5.2, 5.7]); "
+                                  "64 for vit16x8x768.\n");
 }
 
 /* Given a batch that is best on the mean, then models with a better one are named, with what they
@@ -939,16 +940,22 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
             .choices = &batch, .choice_count = 1, .tested = &batch, .tested_count = 1};
         lab_str_clear(&g->text);
         write_page(g, "markdown");
-        assert_contains(g->text.text,
-                        i ? "Keep batch 4: no other batch size gains 1% or more"
-                          : "Use batch 16 (vit16x8x768: 32, +0.9% \\[0.6, 1.3\\]): 15.7% higher");
+        assert_contains(
+            g->text.text,
+            i ? "Keep batch 4: no other batch size gains 1% or more"
+              : "Use batch 16 (32 for vit16x8x768, +0.9% \\[0.6, 1.3\\]): 15.7% higher");
         lab_str_clear(&g->text);
         lab_page_practices(&g->page, &g->text);
         assert_int_equal(strstr(g->text.text, kept[i]) != NULL, !i);
     }
-    struct lab_analysis_advised advised = {.claim = batch,
-                                           .range = "0 to +60.1%",
-                                           .models = "vit32x4x256 +60.1% over batch 4, b +4.0%"};
+    struct lab_claim models[] = {batch, batch};
+    models[0].subject = "vit32x4x256";
+    models[0].effect = 0.601;
+    models[1].subject = "b";
+    models[1].verdict = LAB_CLAIM_NO;
+    models[1].bound = 0.008;
+    struct lab_analysis_advised advised = {
+        .claim = batch, .range = "0 to +60.1%", .models = models, .model_count = 2};
     advised.claim.n = 5;
     advised.claim.mean_of = "6 configurations on the local NUMA node";
     g->result.advised = &advised;
@@ -957,11 +964,15 @@ LAB_TEST(a_batch_is_advised_with_its_exceptions) {
     lab_str_clear(&g->text);
     write_page(g, "markdown");
     assert_contains(g->text.text,
-                    "(vit16x8x768: 32, +0.9% \\[0.6, 1.3\\]): vit32x4x256 "
-                    "+60.1% over batch 4, b +4.0% (6 configurations on the local NUMA "
-                    "node, 5 runs each).\n");
+                    "(32 for vit16x8x768, +0.9% \\[0.6, 1.3\\]): 0 to +60.1% over batch 4, by "
+                    "model (6 configurations on the local NUMA node, 5 runs each).\n\n| Model | "
+                    "Throughput compared with batch 4 |\n|---|--:|\n| vit32x4x256 | +60.1%");
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text); /* the mean of all models is near none of them */
+    assert_contains(g->text.text, "| b | within ±0.8% |\n");
+    assert_null(strstr(g->text.text, "Setting or GPU"));
     write_end(g);
-    assert_contains(g->text.text, "[0.6, 1.3]): vit32x4x256 +60.1% over batch 4.\n");
+    assert_contains(g->text.text, "[0.6, 1.3]): 0 to +60.1% over batch 4");
 }
 
 /* Given a line for each of many GPUs, then the first screen has examples, and says where the rest is. */
