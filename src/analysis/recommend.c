@@ -97,20 +97,22 @@ static struct lab_doc_cell rate_of(const struct lab_choice *placement) {
     return cell;
 }
 
-/* In the order of the study, which says more than the order of chance does. The best placement and
- * those as good are marked, as the table names them: to be used where some choice matters, else as
- * the default. */
+/* In the order of the study, which says more than the order of chance does. Where some choice
+ * matters for the model, the best placement is marked, else the default; and those as good, unless
+ * their devices are avoided. */
 static int list_rows(const struct lab_choices *placements, int model, struct lab_arena *arena,
                      struct row **ret_rows) {
     struct row *rows = NULL;
-    int count = 0, best = lab_choices_best(placements, model);
-    bool decided =
-        lab_choices_decided(placements, model) || best != lab_choices_default(placements, model);
+    int count = 0;
+    bool decided = lab_choices_decided(placements, model);
+    int best =
+        decided ? lab_choices_best(placements, model) : lab_choices_default(placements, model);
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *item = &placements->items[i];
         if (item->model != model)
             continue;
-        bool use = lab_choices_alike(placements, best, i),
+        bool use = lab_choices_alike(placements, best, i) &&
+                   (i == best || !item->avoided || !decided),
              open = lab_choices_open(placements, best, i);
         LAB_ADD(rows, count, arena) = (struct row){.words = item->words,
                                                    .point = item->point->name,
@@ -439,10 +441,7 @@ static const char *default_words(const struct lab_choices *placements, struct la
 /* What marks mean, by the rule of the table. */
 static const char *mark_words(const struct lab_chart *chart, const struct lab_choices *placements,
                               const char *shared, struct lab_arena *arena) {
-    bool recommended = false, fallback = false, open = false, over_all = false;
-    for (int m = 0; m < placements->model_count; m++)
-        over_all |= !lab_choices_decided(placements, m) &&
-                    lab_choices_best(placements, m) != lab_choices_default(placements, m);
+    bool recommended = false, fallback = false, open = false;
     for (int p = 0; p < chart->panel_count; p++)
         for (int s = 0; s < chart->panels[p].series_count; s++) {
             recommended |= lab_str_equal(chart->panels[p].series[s].title, "recommended");
@@ -453,9 +452,8 @@ static const char *mark_words(const struct lab_chart *chart, const struct lab_ch
         return shared;
     LAB_AUTO(str, text);
     if (recommended)
-        lab_str_printf(&text, "Recommended: gains %.0f%% or more over another placement%s.",
-                       100 * LAB_CLAIM_WORTH,
-                       over_all ? "; where none does, what is best over all models" : "");
+        lab_str_printf(&text, "Recommended: gains %.0f%% or more over another placement.",
+                       100 * LAB_CLAIM_WORTH);
     if (fallback)
         lab_str_printf(&text, "%sDefault (%s): no gain of %.0f%% or more was found.",
                        text.length ? " " : "", default_words(placements, arena),
@@ -499,8 +497,8 @@ static void add_panels(struct lab_chart *chart, const struct lab_choices *placem
         count_all =
             choose_models(placements, PANELS_MAX - chart->panel_count, models, &shown, arena);
     if (shown < count_all)
-        chart->title =
-            lab_arena_printf(arena, "%s, %d of %d models shown", chart->title, shown, count_all);
+        chart->title = lab_arena_printf(arena, "%s, %d of %s shown", chart->title, shown,
+                                        lab_study_count_words(placements->study, count_all, arena));
     for (int i = 0; i < shown; i++) {
         struct row *rows;
         int m = models[i], count = list_rows(placements, m, arena, &rows);

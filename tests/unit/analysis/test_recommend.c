@@ -249,7 +249,7 @@ LAB_TEST(a_chart_of_some_models_says_so) {
     given_end(&given);
 }
 
-/* What no model forbids is one batch for all of them. */
+/* What no model forbids is one batch for all of them; the chart marks it where it gains. */
 LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
     struct given_study given;
     given_begin(&given, "transfer_study");
@@ -272,13 +272,16 @@ LAB_TEST(a_model_that_gains_nothing_gets_the_batch_of_the_others) {
         assert_int_equal(panel->x.name_count, 2);
         assert_string_equal(panel->x.names[0], "batch 4"); /* the device is in the caption */
         assert_string_equal(panel->x.names[1], "batch 16");
-        for (int s = 0; s < panel->series_count; s++)
-            if (lab_str_equal(panel->series[s].title, "recommended"))
-                assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == 1);
+        bool grows = lab_str_equal(panel->title, "grows");
+        const char *mark = grows ? "recommended" : "default", *not = grows ? "default" : "recom";
+        for (int s = 0; s < panel->series_count; s++) {
+            assert_false(lab_str_starts(panel->series[s].title, not ));
+            if (lab_str_equal(panel->series[s].title, mark))
+                assert_true(panel->series[s].count == 1 && panel->series[s].x[0] == grows);
+        }
     }
-    assert_contains(chart->caption,
-                    "Recommended: gains 1% or more over another placement; where none "
-                    "does, what is best over all models. ");
+    assert_contains(chart->caption, "Recommended: gains 1% or more over another placement. Default "
+                                    "(smallest batch): no gain of 1% or more was found. ");
     assert_contains(chart->caption, " All placements: GPU 0, NUMA node 0.");
     given_end(&given);
 }
@@ -433,8 +436,11 @@ LAB_TEST(of_devices_as_good_the_better_over_all_is_named_first) {
     assert_says(figure(&result, 0, "best")->text, "GPU 1");
     assert_says(figure(&result, 1, "best")->text, "GPU 1 (or GPU 0, within ±");
     assert_string_equal(figure(&result, 1, "gpu_ids")->text, "1");
-    for (int row = 0; row < 2; row++) /* neither is the default alone */
-        assert_string_equal(cell(&result, 1, "placements", row, "use")->text, "recommended");
+    for (int row = 0; row < 2; row++) { /* a mark needs a gain, and neither is the default alone */
+        assert_string_equal(cell(&result, 0, "placements", row, "use")->text,
+                            row ? "recommended" : "others");
+        assert_string_equal(cell(&result, 1, "placements", row, "use")->text, "default");
+    }
     given_end(&given);
 }
 
