@@ -122,27 +122,51 @@ static double bound_of(const struct lab_choices *placements, const struct lab_ch
 }
 
 static bool differ_by_device(const struct lab_choice *x, const struct lab_choice *y) {
-    return lab_choices_same_else(x, y, LAB_FACTOR_DEVICE) && !*x->levels[LAB_FACTOR_NODE] &&
-           !*y->levels[LAB_FACTOR_NODE];
+    return x->model == y->model && lab_str_equal(x->batch_text, y->batch_text) &&
+           x->compiled == y->compiled && lab_str_equal(x->settings, y->settings) &&
+           !*x->levels[LAB_FACTOR_NODE] && !*y->levels[LAB_FACTOR_NODE];
+}
+
+/* What a page has of these two placements alone: one is the default. NULL = neither is. */
+static const struct lab_claim *direct_claim(const struct lab_choices *placements, int a, int b) {
+    int first = lab_choices_default(placements, placements->items[a].model);
+    return a == first   ? &placements->items[b].claim
+           : b == first ? &placements->items[a].claim
+                        : NULL;
+}
+
+/* Whether a device differs from its peers for certain, on that model. */
+static bool is_apart(const struct lab_choices *placements, const struct lab_choice *item) {
+    const char *device = item->levels[LAB_FACTOR_DEVICE];
+    int model = placements->model_count > 1 ? item->model : -1;
+    for (int i = 0; i < placements->row_count; i++) {
+        const struct lab_factor_row *row = &placements->rows[i];
+        if (row->factor == LAB_FACTOR_DEVICE && row->model == model &&
+            row->claim.verdict == LAB_CLAIM_YES &&
+            (lab_str_equal(row->level, device) || lab_str_equal(row->reference, device)))
+            return true;
+    }
+    return false;
 }
 
 bool lab_choices_alike(const struct lab_choices *placements, int a, int b) {
     const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
-    return a == b || (differ_by_device(x, y) && !isnan(bound_of(placements, x)) &&
-                      !isnan(bound_of(placements, y)));
+    if (a == b || !differ_by_device(x, y))
+        return a == b;
+    const struct lab_claim *direct = direct_claim(placements, a, b);
+    if (direct)
+        return direct->verdict == LAB_CLAIM_NO && !is_apart(placements, x) &&
+               !is_apart(placements, y);
+    return lab_choices_same_else(x, y, LAB_FACTOR_DEVICE) && !isnan(bound_of(placements, x)) &&
+           !isnan(bound_of(placements, y));
 }
 
 bool lab_choices_open(const struct lab_choices *placements, int a, int b) {
-    const struct lab_choice *x = &placements->items[a], *y = &placements->items[b];
-    bool certain = false;
-    for (int i = 0; i < placements->row_count; i++) {
-        const struct lab_factor_row *row = &placements->rows[i];
-        const char *device = y->levels[LAB_FACTOR_DEVICE];
-        certain |= row->factor == LAB_FACTOR_DEVICE && row->model == y->model &&
-                   row->claim.verdict == LAB_CLAIM_YES &&
-                   (lab_str_equal(row->level, device) || lab_str_equal(row->reference, device));
-    }
-    return a != b && !certain && differ_by_device(x, y) && !lab_choices_alike(placements, a, b);
+    const struct lab_choice *y = &placements->items[b];
+    if (a == b || !differ_by_device(&placements->items[a], y) || is_apart(placements, y))
+        return false;
+    const struct lab_claim *direct = direct_claim(placements, a, b);
+    return !(direct && direct->verdict == LAB_CLAIM_YES) && !lab_choices_alike(placements, a, b);
 }
 
 /* Where the study varies the batch, but not of this model; and where this model isn't given the
@@ -167,31 +191,46 @@ static const char *rest_words(const struct lab_choices *placements, const struct
     return "";
 }
 
+/* "GPUs 1 and 2"; of gangs, which have long names, one alone. */
+static const char *list_words(const struct lab_choice *item, const char *const *names, int count,
+                              struct lab_arena *arena) {
+    return item->point->runs[0]->rank_count == 1 || count == 1
+               ? lab_words_devices(names, count, arena)
+               : lab_arena_printf(arena, "any of %d other groups", count);
+}
+
 const char *lab_choices_use(const struct lab_choices *placements, int best,
                             struct lab_arena *arena) {
     const struct lab_choice *item = &placements->items[best];
-    const char **names = NULL, *nodes = item->nodes, *own = item->levels[LAB_FACTOR_DEVICE],
-               *others, *rest = rest_words(placements, item, arena);
-    int count = 0;
-    double bound = bound_of(placements, item);
+    const char **names = NULL, **open = NULL, *nodes = item->nodes,
+               *own = item->levels[LAB_FACTOR_DEVICE], *rest = rest_words(placements, item, arena);
+    int count = 0, open_count = 0;
+    double bound = NAN;
     for (int i = 0; i < placements->count; i++) {
         const struct lab_choice *other = &placements->items[i];
-        if (!lab_choices_alike(placements, best, i))
+        if (lab_choices_open(placements, best, i))
+            LAB_ADD(open, open_count, arena) = other->levels[LAB_FACTOR_DEVICE];
+        if (i == best || !lab_choices_alike(placements, best, i))
             continue;
-        if (!lab_str_equal(other->levels[LAB_FACTOR_DEVICE], own))
-            LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
-        bound = fmax(bound, bound_of(placements, other));
+        const struct lab_claim *direct = direct_claim(placements, best, i);
+        LAB_ADD(names, count, arena) = other->levels[LAB_FACTOR_DEVICE];
+        bound = fmax(bound, direct ? direct->bound
+                                   : fmax(bound_of(placements, item), bound_of(placements, other)));
         nodes = lab_str_equal(other->nodes, item->nodes) ? nodes : NULL;
     }
-    if (count == 0)
+    if (count + open_count == 0)
         return lab_arena_printf(arena, "%s%s", item->words, rest);
-    if (item->point->runs[0]->rank_count == 1 || count == 1)
-        others = lab_words_devices(names, count, arena);
-    else
-        others = lab_arena_printf(arena, "any of %d other groups", count);
-    return lab_arena_printf(arena, "%s (or %s, within ±%.1f%%)%s%s", own, others,
-                            lab_words_bound_percent(bound),
-                            nodes ? item->words + strlen(own)
-                                  : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest),
-                            rest);
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%s (", own);
+    if (count > 0)
+        lab_str_printf(&text, "or %s, within ±%.1f%%", list_words(item, names, count, arena),
+                       lab_words_bound_percent(bound));
+    if (open_count > 0)
+        lab_str_printf(&text, "%s%s: inconclusive", count > 0 ? "; " : "",
+                       list_words(item, open, open_count, arena));
+    lab_str_printf(&text, ")%s%s",
+                   nodes ? item->words + strlen(own)
+                         : lab_arena_printf(arena, ", nearest NUMA node%s", item->rest),
+                   rest);
+    return lab_arena_strdup(arena, text.text);
 }

@@ -141,12 +141,13 @@ int lab_choices_default(const struct lab_choices *placements, int model);
 int lab_choices_best(const struct lab_choices *placements, int model);
 /* Whether a choice gains or costs that model something: else any placement does. */
 bool lab_choices_decided(const struct lab_choices *placements, int model);
-/* Whether two placements differ by devices alone, and each of these from its peers by no more than
- * a known bound. */
+/* Whether two placements differ by devices alone, and these by no more than a known bound: by the
+ * claim about the two, where one is the default; else each from its peers. */
 bool lab_choices_alike(const struct lab_choices *placements, int a, int b);
 /* Whether they differ by devices alone, and of these it isn't known for certain that they do. */
 bool lab_choices_open(const struct lab_choices *placements, int a, int b);
-/* Its words, with all devices that are as good: "GPU 0 (or GPUs 1–2, within ±0.5%), batch 16". */
+/* Its words, with all devices that are as good: "GPU 0 (or GPUs 1 and 2, within ±0.5%; GPU 3:
+ * inconclusive), batch 16". */
 const char *lab_choices_use(const struct lab_choices *placements, int best,
                             struct lab_arena *arena);
 

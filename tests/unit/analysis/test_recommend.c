@@ -340,6 +340,7 @@ LAB_TEST(one_noisy_device_does_not_hide_those_that_are_alike) {
                gpu == 3 ? .03 : .001);
     struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
     assert_says(figure(&result, 0, "best")->text, "GPU 0 (or GPUs 1 and 2, within ±");
+    assert_contains(figure(&result, 0, "best")->text, "%; GPU 3: inconclusive), NUMA node 0");
     const struct lab_chart_panel *panel = &result.charts[0].panels[0];
     assert_int_equal(panel->series_count, 2);
     assert_string_equal(panel->series[0].title, "default");
@@ -347,6 +348,31 @@ LAB_TEST(one_noisy_device_does_not_hide_those_that_are_alike) {
     assert_string_equal(panel->series[1].title, "inconclusive");
     assert_true(panel->series[1].count == 1 && panel->series[1].x[0] == 3);
     assert_contains(result.charts[0].caption, "; inconclusive: devices that may be as good.");
+    given_end(&given);
+}
+
+/* GPU 1 has the mean of its peers, whose values are wide apart at one batch: the page has the two
+ * placements as inconclusive, so the table says so. GPU 3 is on another host bridge, at a distance
+ * of its own, and level all the same. */
+LAB_TEST(a_device_is_as_good_by_the_claim_about_it) {
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int batch = 4; batch <= 32; batch *= 2)
+            repeat(&given,
+                   (struct given_run){
+                       .model = "m",
+                       .gpu = gpu,
+                       .home = gpu == 3,
+                       .rate = 1000,
+                       .suffix = lab_arena_printf(&given.arena, "_%d", batch),
+                       .options = lab_arena_printf(&given.arena, "{\"batch_size\": %d}", batch)},
+                   5, gpu == 1 && batch == 4 ? .03 : .0005);
+    struct lab_analysis_result result = when_asked(&given, "recommend", NULL);
+    const struct lab_claim *one = claim_of(&result, "recommend.placement", "m, GPU 1");
+    assert_int_equal(one->verdict, LAB_CLAIM_INCONCLUSIVE);
+    assert_says(figure(&result, 0, "best")->text, "GPU 0 (or GPUs 2 and 3, within ±");
+    assert_contains(figure(&result, 0, "best")->text, "%; GPU 1: inconclusive)");
     given_end(&given);
 }
 
