@@ -133,12 +133,15 @@ static void set_range(const struct lab_numa_grid *grid, const struct lab_numa_de
     for (int m = 0; m < grid->model_count; m++) {
         struct lab_contrast contrast = {.arena = arena};
         bool certain = false;
-        int pairs = 0;
+        int pairs = 0, settings = 0;
         if (LAB_FIND(models, m, whole, models[m].whole) >= 0)
             continue;
         for (int k = m; k < grid->model_count; k++)
-            if (lab_str_equal(models[k].whole, models[m].whole))
+            if (lab_str_equal(models[k].whole, models[m].whole)) {
                 pairs += add_configuration(device, k, chosen, &contrast, &certain);
+                settings++;
+            }
+        line->averaged |= settings > 1;
         for (int t = 0; t < contrast.count; t++)
             contrast.terms[t].weight /= pairs;
         if (pairs == 0)

@@ -21,6 +21,7 @@ struct lab_advice_line { /* a device, bound; or all of them, a process each */
     const char *missing;   /* why there is none, a sentence without full stop; NULL = there are */
     struct lab_claim gain; /* "advise.bind": against the other NUMA nodes tested */
     double least, most;    /* of single models, where it is certain; else 0 */
+    bool averaged;         /* some of these ran with several settings: it is their mean */
 };
 
 struct lab_advice_untested { /* may help here; no study measures it */

@@ -43,38 +43,64 @@ static const char *slow_words(const struct lab_advice *advice, struct lab_arena 
                             count == 1 ? "is slower than its" : "are slower than their");
 }
 
-static bool ran_alone(const struct study_digest *digest) {
+bool page_ran_alone(const struct study_digest *digest) {
     for (int i = 0; digest && i < digest->row_count; i++)
         if (digest->rows[i].run[0]->rank_count > 1)
             return false;
     return digest && digest->row_count > 0;
 }
 
+/* "; GPU 3: local NUMA node 1 not tested" of lines to other nodes; "" = there are none. */
+static const char *untested_words(const struct lab_advice *advice, struct lab_arena *arena) {
+    const char **names = NULL;
+    int count = 0, node = -1;
+    for (int i = 0; i < advice->line_count; i++)
+        if (advice->lines[i].provisional) {
+            LAB_ADD(names, count, arena) = advice->lines[i].device;
+            node = advice->lines[i].local_node;
+        }
+    if (count == 0)
+        return "";
+    return count == 1
+               ? lab_arena_printf(arena, "; %s: local NUMA node %d not tested", names[0], node)
+               : lab_arena_printf(arena, "; %s: local NUMA nodes not tested",
+                                  lab_words_devices(names, count, arena));
+}
+
+/* "0 to +12.5%; local NUMA node 1 not tested" */
+static const char *gain_words(const struct lab_advice_line *line, struct lab_arena *arena) {
+    const char *range = lab_words_range(line->least, line->most, arena);
+    return line->provisional ? lab_arena_printf(arena, "%s; local NUMA node %d not tested", range,
+                                                line->local_node)
+                             : range;
+}
+
 static void add_bindings(struct page_making *making, const struct lab_advice *advice) {
     int before = making->made.count;
     const char *all = lab_arena_printf(
                    making->arena,
-                   "Bind one process per GPU%s, which PROGRAM chooses by LOCAL_RANK%s",
+                   "Bind one process per GPU%s, which PROGRAM chooses by LOCAL_RANK%s%s",
                    slow_words(advice, making->arena),
-                   ran_alone(making->digest) ? "; measured one GPU at a time" : ""),
+                   page_ran_alone(making->digest) ? "; measured one GPU at a time" : "",
+                   untested_words(advice, making->arena)),
                *one = NULL;
     if (advice->line_count > 0)
         one = lab_arena_printf(making->arena,
-                               "Bind a single process (gain over %s by model; unbound: not tested)",
-                               advice->lines[0].gain.reference);
+                               "Bind a single process (gain over %s by model%s; unbound: not "
+                               "tested)",
+                               advice->lines[0].gain.reference,
+                               advice->lines[0].averaged ? ", mean of its settings" : "");
     if (advice->line_count > 1 && advice->all.torchrun)
         page_add_action(
             making,
             (struct page_action){.kind = PAGE_BIND, .text = all, .command = advice->all.torchrun});
     for (int i = 0; i < advice->line_count; i++)
         if (advice->lines[i].plain)
-            page_add_action(making,
-                            (struct page_action){.kind = PAGE_BIND,
-                                                 .text = i == 0 ? one : NULL,
-                                                 .command = advice->lines[i].plain,
-                                                 .gain = lab_words_range(advice->lines[i].least,
-                                                                         advice->lines[i].most,
-                                                                         making->arena)});
+            page_add_action(
+                making, (struct page_action){.kind = PAGE_BIND,
+                                             .text = i == 0 ? one : NULL,
+                                             .command = advice->lines[i].plain,
+                                             .gain = gain_words(&advice->lines[i], making->arena)});
     const struct lab_advice_line *first = advice->lines;
     if (advice->line_count > 0 && making->made.count == before && first->missing)
         page_add_action(
@@ -107,18 +133,23 @@ static void add_bound(struct page_making *making, const struct lab_advice *advic
     if (!(most >= LAB_CLAIM_WORTH))
         return;
     const struct lab_advice_line *first = advice->lines;
+    const char *untested = untested_words(advice, arena);
     const char *who =
         advice->line_count > 1
-            ? lab_arena_printf(arena, "%d GPUs to their NUMA nodes", advice->line_count)
+            ? lab_arena_printf(arena, "%d GPUs to %s", advice->line_count,
+                               *untested ? "the nearest NUMA node tested" : "their NUMA nodes")
             : lab_arena_printf(arena, "%s to NUMA node %d", first->device, first->numa_node);
-    page_add_action(
-        making,
-        (struct page_action){.kind = PAGE_BOUND,
-                             .text = lab_arena_printf(
-                                 arena,
-                                 "Binding %s: %s throughput compared with %s, by model; "
-                                 "unbound: not tested",
-                                 who, lab_words_range(least, most, arena), first->gain.reference)});
+    page_add_action(making, (struct page_action){
+                                .kind = PAGE_BOUND,
+                                .text = lab_arena_printf(
+                                    arena,
+                                    "Binding %s: %s throughput compared with %s, by model%s; "
+                                    "unbound: not tested%s",
+                                    who, lab_words_range(least, most, arena), first->gain.reference,
+                                    advice->line_count > 1 && page_ran_alone(making->digest)
+                                        ? ", measured one GPU at a time"
+                                        : "",
+                                    untested)});
 }
 
 /* What follows from the analysis that answers the study's question, or the others' lines to

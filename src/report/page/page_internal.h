@@ -105,6 +105,8 @@ void page_add_choices(struct page_making *making, const struct lab_advice *advic
 struct page_actions page_actions_make(const struct lab_page *page,
                                       const struct study_digest *digest,
                                       const struct page_names *names, struct lab_arena *arena);
+/* Whether no run had several devices. */
+bool page_ran_alone(const struct study_digest *digest);
 /* What a claim comes to on the placements that are advised, and by model; itself where nothing else
  * is known. */
 const struct lab_claim *page_advised(const struct lab_page *page, const struct lab_claim *claim,

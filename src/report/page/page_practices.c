@@ -19,10 +19,6 @@
 #define OVERVIEW_ROWS    6
 #define OVERVIEW_FEW     4 /* of more rows */
 
-static const struct lab_advice_line *all_lines(const struct lab_advice *advice) {
-    return advice->line_count > 1 ? &advice->all : advice->lines;
-}
-
 /* What a setting gains on each model, which its mean over them hides. */
 static void add_models(struct lab_doc *doc, const struct lab_analysis_advised *advised) {
     struct lab_arena *arena = lab_doc_arena(doc);
@@ -115,7 +111,7 @@ void page_add_actions(const struct page_build *build) {
                 add_models(doc, action->advised);
         }
         bool last = i + 1 == actions->count || actions->items[i + 1].kind != action->kind;
-        if (last && action->kind == PAGE_BIND) {
+        if (last && action->kind == PAGE_BIND && lines > 1) {
             lab_doc_marked(doc, LAB_DOC_FAINT, "%s%s: [best_practices.md](best_practices.md)",
                            program ? PROGRAM_MEANS " " : "",
                            lines > LINES_SHOWN ? "The other GPUs, and lines for mpirun and srun"
@@ -138,13 +134,14 @@ void page_add_actions(const struct page_build *build) {
 /* --- best_practices.md --- */
 
 /* `answer`: what is said already. */
-static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
+static void add_placement(const struct page_build *build, const struct lab_advice *advice,
                           const char *answer) {
     static const struct lab_doc_column columns[] = {
         {NULL, "GPU", LAB_UNIT_TEXT},           {NULL, "NUMA node", LAB_UNIT_FIGURE},
         {NULL, "Cores", LAB_UNIT_TEXT},         {NULL, "Throughput, by model", LAB_UNIT_FIGURE},
         {NULL, "Compared with", LAB_UNIT_TEXT},
     };
+    struct lab_doc *doc = build->doc;
     struct lab_arena *arena = lab_doc_arena(doc);
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Placement"});
     lab_doc_rows(doc, NULL, NULL, columns, sizeof columns / sizeof *columns);
@@ -161,23 +158,30 @@ static void add_placement(struct lab_doc *doc, const struct lab_advice *advice,
     if (advice->unbound && *advice->unbound && !(answer && strstr(answer, advice->unbound)))
         lab_doc_text(doc, LAB_DOC_PLAIN, "%s", advice->unbound);
     lab_doc_end(doc);
-    const struct lab_advice_line *all = all_lines(advice);
+    const struct lab_advice_line *all = &advice->all;
     const char *const lines[] = {all->torchrun, all->mpirun, all->srun};
     lab_doc_begin(doc, (struct lab_doc_section){.title = "Lines to paste"});
-    lab_doc_text(doc, LAB_DOC_PLAIN, "One process per GPU (torchrun, mpirun, srun):");
-    for (int i = 0; i < 3; i++)
+    if (advice->line_count > 1)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "One process per GPU (torchrun, mpirun, srun)%s:",
+                     page_ran_alone(build->digest) ? "; measured one GPU at a time" : "");
+    for (int i = 0; i < 3 && advice->line_count > 1; i++)
         if (lines[i])
             lab_doc_command(doc, lines[i], NULL);
-    if (advice->line_count > 1 && all->torchrun)
+    if (all->torchrun)
         lab_doc_text(doc, LAB_DOC_PLAIN,
                      "Every process sees all these GPUs: PROGRAM must choose its own by local rank "
                      "(LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID).");
     if (advice->lines[0].missing)
         lab_doc_text(doc, LAB_DOC_PLAIN, "No line to paste: %s.", advice->lines[0].missing);
-    lab_doc_text(doc, LAB_DOC_PLAIN, "One process on one GPU:");
+    if (advice->line_count > 1)
+        lab_doc_text(doc, LAB_DOC_PLAIN, "One process on one GPU:");
     for (int i = 0; i < advice->line_count; i++)
         if (advice->lines[i].plain)
-            lab_doc_command(doc, advice->lines[i].plain, NULL);
+            lab_doc_command(doc, advice->lines[i].plain,
+                            advice->lines[i].provisional
+                                ? lab_arena_printf(arena, "local NUMA node %d not tested",
+                                                   advice->lines[i].local_node)
+                                : NULL);
     lab_doc_end(doc);
 }
 
@@ -279,7 +283,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
         chosen |= advice && build.actions.items[i].kind == PAGE_CHOOSE;
     }
     if (bound)
-        add_placement(build.doc, advice, answer);
+        add_placement(&build, advice, answer);
     if (chosen)
         add_choices(&build, advice);
     add_pasted(&build, before, later);

@@ -105,6 +105,7 @@ LAB_TEST(a_line_can_be_provisional) {
     assert_string_equal(lab_advice_node(&advice.lines[1], &given.arena), "0 (until 1 is tested)");
     assert_true(advice.lines[1].least == 0 &&
                 fabs(advice.lines[1].most - (1 / sqrt(.8 * .9) - 1)) < .01);
+    assert_true(advice.lines[1].averaged); /* batches of a model */
     assert_string_equal(advice.unbound, "");
     given_end(&given);
 }

@@ -15,7 +15,8 @@ LAB_TEST(all_advise_the_same) {
     assert_null(strstr(g->text.text, "numactl"));
     assert_contains(g->text.text,
                     "Binding 2 GPUs to their NUMA nodes: 0 to +12.5% throughput compared with NUMA "
-                    "node 0, by model; unbound: not tested. Lines to paste: [b");
+                    "node 0, by model, measured one GPU at a time; unbound: not tested. Lines to "
+                    "paste: [b");
     g->lines[1].most = 0.2; /* the range is that of all of them */
     write_page(g, "markdown");
     assert_contains(g->text.text, "NUMA nodes: 0 to +20.0% throughput compared with ");
@@ -49,6 +50,32 @@ LAB_TEST(all_advise_the_same) {
     g->result.command = NULL; /* a slow device goes before what has no line */
     write_end(g);
     assert_contains(g->text.text, "Next      nvidia-smi -i 7 -q -d CLOCK,TEMPERATURE,PERFORMANCE");
+}
+
+/* Given a GPU whose local node was not tested, then its lines say so, whatever the page is about. */
+LAB_TEST(lines_name_local_nodes_that_were_not_tested) {
+    struct given *g = *state;
+    g->lines[1].provisional = true;
+    g->lines[1].local_node = 3;
+    write_page(g, "markdown");
+    assert_contains(g->text.text,
+                    "which PROGRAM chooses by LOCAL_RANK; measured one GPU at a time; "
+                    "GPU 1: local NUMA node 3 not tested:\n");
+    assert_contains(g->text.text, "# 0 to +12.5%; local NUMA node 3 not tested\n");
+    g->claims[0].kind = "stability.drift";
+    lab_str_clear(&g->text);
+    write_page(g, "markdown");
+    assert_contains(g->text.text, "Binding 2 GPUs to the nearest NUMA node tested: 0 to +12.5%");
+    assert_contains(g->text.text,
+                    "; unbound: not tested; GPU 1: local NUMA node 3 not tested. Lines");
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text);
+    assert_contains(g->text.text, "(torchrun, mpirun, srun); measured one GPU at a time:\n");
+    assert_contains(g->text.text, "--membind=1 PROGRAM  # local NUMA node 3 not tested\n");
+    g->advice.line_count = 1; /* nothing to launch several of */
+    lab_str_clear(&g->text);
+    lab_page_practices(&g->page, &g->text);
+    assert_null(strstr(g->text.text, "One process per GPU"));
 }
 
 /* Given many points and a next step of many lines, then rows yield: thirty lines are the most, with
