@@ -504,11 +504,12 @@ static const char *split_words(const struct lab_gang_model *model, struct lab_ar
 }
 
 /* What a mean of all models would hide: "GPUs 0+1 (…): 46.2% lower … on 3 transfer-bound models
- * …. vit32x6x512: 0.7 to 5.6% lower by batch; no difference larger than 0.5% from … up. " */
+ * …. On vit32x6x512 0.7 to 5.6% lower by batch; no difference larger than 0.5% on larger models. "
+ */
 static void add_split(const struct lab_gangs *gangs, struct lab_arena *arena,
                       struct lab_str *text) {
-    int from = gangs->model_count;
-    const char *join = "";
+    int from = gangs->model_count, last = -1;
+    const char *join = "On ";
     double bound = 0, reach = 0;
     lab_str_printf(text, "%s. ", lab_claim_sentence(&gangs->transfer_bound, arena));
     for (; from > 0 && gangs->models[from - 1].claim.verdict == LAB_CLAIM_NO; from--) {
@@ -519,14 +520,18 @@ static void add_split(const struct lab_gangs *gangs, struct lab_arena *arena,
         const struct lab_gang_model *model = &gangs->models[i];
         if (model->transfer_bound || model->claim.verdict != LAB_CLAIM_YES)
             continue;
-        lab_str_printf(text, "%s%s: %s", join, model->model, split_words(model, arena));
-        join = ", ";
+        lab_str_printf(text, "%s%s %s", join, model->model, split_words(model, arena));
+        join = ", on ";
+        last = i;
     }
     if (from < gangs->model_count)
-        lab_str_printf(text, "%s difference%s from %s up%s", *join ? "; no" : "No",
-                       lab_claim_larger(bound, arena), gangs->models[from].model,
+        lab_str_printf(text, "%s difference%s%s%s", last >= 0 ? "; no" : "No",
+                       lab_claim_larger(bound, arena),
+                       last >= 0 && last == from - 1
+                           ? " on larger models"
+                           : lab_arena_printf(arena, " from %s up", gangs->models[from].model),
                        lab_words_beyond(bound, reach, gangs->models[from].by, arena));
-    if (*join || from < gangs->model_count)
+    if (last >= 0 || from < gangs->model_count)
         lab_str_add(text, ". ");
 }
 

@@ -470,7 +470,7 @@ LAB_TEST(test_a_batch_without_a_difference_is_no_lower_end) {
         given.table.runs[i].work.h2d_bytes = copies ? 1e6 : 0;
     }
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    assert_contains(result.answer, " b: up to 10.");
+    assert_contains(result.answer, " On b up to 10.");
     assert_contains(result.answer, "% lower by batch");
     given_end(&given);
 }
