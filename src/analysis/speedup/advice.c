@@ -157,6 +157,22 @@ static bool is_pair(const struct lab_gang *gang, int first, int second) {
                                   (ranks[0].gpu == second && ranks[1].gpu == first));
 }
 
+static bool same_ranks(const struct lab_study_run *a, const struct lab_study_run *b) {
+    bool same = a->rank_count == b->rank_count;
+    for (int i = 0; i < a->rank_count && same; i++)
+        same = a->ranks[i].gpu == b->ranks[i].gpu && a->ranks[i].numa_node == b->ranks[i].numa_node;
+    return same;
+}
+
+/* Whether devices are bound to NUMA nodes, and have local ones: then pairs are compared from these,
+ * since a remote node slows a pair, too. */
+static bool has_local_nodes(const struct lab_study_run *run) {
+    for (int i = 0; i < run->rank_count; i++)
+        if (run->ranks[i].numa_node < 0 || run->ranks[i].device_node < 0)
+            return false;
+    return true;
+}
+
 /* Which pair is best is known of those that were run: the first GPU of the best one with each of
  * those it hasn't run with, and that pair again. */
 static void add_partners(struct lab_analysis_result *result, const struct lab_gangs *gangs,
@@ -180,11 +196,19 @@ static void add_partners(struct lab_analysis_result *result, const struct lab_ga
     }
     if (count == 0)
         return;
-    result->further = lab_arena_printf(arena, "'experiment.hardware.gpu_ids=[[%d]%s%s]'",
-                                       ranks[0].gpu, alone, pairs);
+    int runs = 0, patterns = 0;
+    for (int i = 0; i < gangs->study->run_count; i++)
+        runs += same_ranks(&gangs->study->runs[i], best->point->runs[0]);
+    for (const char *at = alone; *at; at++)
+        patterns += *at == '[';
+    bool local = has_local_nodes(best->point->runs[0]);
+    result->further =
+        lab_arena_printf(arena, "'experiment.hardware.gpu_ids=[[%d]%s%s]'%s", ranks[0].gpu, alone,
+                         pairs, local ? " experiment.hardware.numa_nodes=local" : "");
     result->tests =
-        lab_arena_printf(arena, "Test GPU %d with %s%s", ranks[0].gpu, count > 1 ? "each of " : "",
-                         lab_words_devices(names, count, arena));
+        lab_arena_printf(arena, "Test GPU %d with %s%s%s: %d runs", ranks[0].gpu,
+                         count > 1 ? "each of " : "", lab_words_devices(names, count, arena),
+                         local ? ", from local NUMA nodes" : "", (1 + 2 * patterns) * runs);
 }
 
 /* Where a program needs one device alone: whether they differ. NULL = that is inconclusive. */

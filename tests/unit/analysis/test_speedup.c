@@ -491,9 +491,11 @@ LAB_TEST(test_pairs_that_were_not_run_are_tested_next) {
                 .model = "a", .second = second, .size = 2, .rate = second == 1 ? 164 : 200},
             5, 0.001);
     struct lab_analysis_result result = when_asked(&given, "speedup");
-    assert_string_equal(result.tests, "Test GPU 0 with each of GPUs 3 and 4");
+    assert_string_equal(result.tests,
+                        "Test GPU 0 with each of GPUs 3 and 4, from local NUMA nodes: "
+                        "35 runs");
     assert_string_equal(result.further, "'experiment.hardware.gpu_ids=[[0],[2],[3],[4],[0,2],[0,3],"
-                                        "[0,4]]'");
+                                        "[0,4]]' experiment.hardware.numa_nodes=local");
     assert_true(lab_str_starts(result.others[0], "For one GPU, take any of GPUs 0–2: no difference "
                                                  "larger than 0."));
     given_bridges(&given, 3); /* then there is no other */
