@@ -28,6 +28,7 @@ struct end {
     struct page_actions actions;
     struct lab_style style;
     bool verbose;
+    bool brief; /* a long line that follows the next step yields to rows: the report has it */
     int warnings_most;
 };
 
@@ -285,18 +286,6 @@ static const struct page_action *find_then(const struct page_actions *actions) {
     return NULL;
 }
 
-static void add_then(struct lab_doc *doc, const struct end *end) {
-    const struct page_action *next = page_actions_next(&end->actions),
-                             *then = find_then(&end->actions);
-    if (end->digest.study->running || !next || !then)
-        return;
-    lab_doc_line_whole(doc, "Then", "%s", then->command);
-    if (then->text) /* the page has no label there */
-        lab_doc_line(doc, "", "%s.",
-                     lab_words_capital(then->text + (lab_str_starts(then->text, "Then ") ? 5 : 0),
-                                       lab_doc_arena(doc)));
-}
-
 #define INDENT 12 /* of what follows "Next" */
 
 /* Its sentences that fit into two lines, a third behind that the machine is to be quiet; the page
@@ -317,6 +306,29 @@ static const char *next_text(const struct end *end, const struct page_action *ac
 /* "All values" says no more than the command does. */
 static bool shows_text(const struct page_action *action) {
     return action->kind != PAGE_SHOW || action->finding;
+}
+
+/* Whether a line that follows the next step is left to the report; by the terminal alone it is
+ * broken. */
+static bool yields(const struct end *end, const struct page_action *then) {
+    return end->brief && then->text &&
+           INDENT + lab_str_columns(then->command) > NEXT_LINES * end->style.columns;
+}
+
+static void add_then(struct lab_doc *doc, const struct end *end) {
+    const struct page_action *next = page_actions_next(&end->actions),
+                             *then = find_then(&end->actions);
+    if (end->digest.study->running || !next || !then)
+        return;
+    if (yields(end, then)) {
+        lab_doc_line(doc, "Then", "%s (line: report).", next_text(end, then, lab_doc_arena(doc)));
+        return;
+    }
+    lab_doc_line_whole(doc, "Then", "%s", then->command);
+    if (then->text) /* the page has no label there */
+        lab_doc_line(doc, "", "%s.",
+                     lab_words_capital(then->text + (lab_str_starts(then->text, "Then ") ? 5 : 0),
+                                       lab_doc_arena(doc)));
 }
 
 /* Settings that were found besides, such as a batch size; the page has all of each. */
@@ -477,13 +489,15 @@ static int lines_with(const struct end *end, int rows) {
     return lines;
 }
 
-/* As many rows as leave room for all else; one warning is enough before there are too few. */
+/* As many rows as leave room for all else. Before there are too few, one warning is enough, and of a
+ * long line that follows the next step its text. */
 static int share_room(struct end *end) {
     end->warnings_most = NOTES_SHOWN;
     if (end->verbose || end->style.columns <= 0)
         return INT32_MAX;
     if (lines_with(end, ROWS_LEAST) > LINES_MOST)
         end->warnings_most = 1;
+    end->brief = lines_with(end, ROWS_LEAST) > LINES_MOST;
     int rows = 1, most = ROWS_MOST;
     while (rows < most) {
         int middle = (rows + most + 1) / 2;

@@ -111,6 +111,40 @@ LAB_TEST(rows_yield_to_the_next_step) {
     assert_in_range(lines, 1, 30);
 }
 
+/* Given a long line that follows the next step and no room for rows, then the report alone has it. */
+LAB_TEST(a_long_line_yields_to_rows) {
+    struct given *g = *state;
+    g->study.study.command = "gpulab run throughput_study";
+    g->study.study.left_s = NAN;
+    g->page.advice = NULL;
+    g->result.command = "numactl --cpunodebind=0 --membind=0 PROGRAM";
+    g->result.action = "Restrict the program to these GPUs";
+    g->result.tests = "Test GPU 0 with the others: 1530 runs";
+    g->study.study.run_count = 0;
+    for (int i = 0; i < 2 * 18; i++) {
+        struct lab_run *run = fixture_plan(&g->study, i % 9, 1, i / 9 % 2, "vit32x2x128");
+        run->repeat = i / 18;
+        fixture_done(&g->study, run, 1000, "", "");
+    }
+    LAB_AUTO(str, answer);
+    for (int i = 0; i < 100; i++)
+        lab_str_printf(&answer, "%s is long", i ? " and" : "It");
+    lab_str_add(&answer, ".");
+    g->result.answer = answer.text;
+    for (int longer = 0; longer < 2; longer++) {
+        g->result.further =
+            lab_arena_printf(&g->study.arena, "experiment.hardware.gpu_ids=[%s%0*d]",
+                             longer ? "[0]," : "", longer ? 200 : 1, 0);
+        write_end(g);
+        assert_int_equal(strstr(g->text.text, g->result.further) == NULL, longer);
+        assert_int_equal(strstr(g->text.text, "Then      Test GPU 0 with the others: 1530 runs "
+                                              "(line: report).\n") != NULL,
+                         longer);
+    }
+    write_page(g, "markdown");
+    assert_contains(g->text.text, g->result.further);
+}
+
 /* Given a question that this machine can't answer, then its runs that are left aren't advised. */
 LAB_TEST(runs_that_answer_nothing_are_not_advised) {
     struct given *g = *state;
