@@ -139,13 +139,13 @@ LAB_TEST(page_takes_nothing_as_code) {
 /* Given five columns, then a phone has those that don't yield; of four it has all. */
 LAB_TEST(a_phone_has_the_results) {
     struct given *g = *state;
-    static const struct lab_doc_column columns[] = {{.title = "Model"},
-                                                    {.title = "Runs", .yields = 2},
-                                                    {.title = "Node", .yields = 1},
-                                                    {.title = "Rate"},
-                                                    {.title = "Change"}};
+    static const struct lab_doc_column five[] = {{.title = "Model"},
+                                                 {.title = "Runs", .yields = 2},
+                                                 {.title = "Node", .yields = 1},
+                                                 {.title = "Rate"},
+                                                 {.title = "Change"}};
     for (int count = 5; count >= 3; count -= 2) {
-        lab_doc_rows(g->doc, NULL, NULL, columns + 5 - count, (size_t)count);
+        lab_doc_rows(g->doc, NULL, NULL, five + 5 - count, (size_t)count);
         for (int c = 0; c < count; c++)
             lab_doc_cell(g->doc, "%d", c);
     }
