@@ -23,7 +23,7 @@ matrix() { # NAME KEYS…
 matrix one '+experiment.matrix={lr: [50, 25], optimizer: [adam]}'
 expect_out '^one \(test_matrix\): 2 of 2 runs succeeded$'
 expect_out '^loss from 0.25 \(lr=25\) to 0.5 \(lr=50\): no verdict \(1 run each\)\.'
-expect_out '^ +lr=25 +0.25 +-50.0%, 1 run each +0.25 \(7\) +[0-9.]+ [mµ]?s '
+expect_out '^ +lr=25 +0.25 +-50.0% +0.25 \(7\) +[0-9.]+ [mµ]?s '
 expect_out '^ +lr=25 +0.25 '
 expect_err '^\[2/2\] lr=[25]+[05]: [0-9.]+ (million )?steps/s \('
 grep -Eq "^\| lr=50 \| 0.5 \|" "$folder/report/report.md" || fail "$what: no metrics in its report.md"

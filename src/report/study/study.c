@@ -489,8 +489,8 @@ static int lines_with(const struct end *end, int rows) {
     return lines;
 }
 
-/* As many rows as leave room for all else. Before there are too few, one warning is enough, and of a
- * long line that follows the next step its text. */
+/* As many rows as leave room for all else. Before there are too few, one warning is enough, and of
+ * a long line that follows the next step its text. */
 static int share_room(struct end *end) {
     end->warnings_most = NOTES_SHOWN;
     if (end->verbose || end->style.columns <= 0)
