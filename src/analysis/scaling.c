@@ -316,10 +316,45 @@ static void add_prediction(const struct scaling_prediction *prediction, double l
     lab_str_add(text, ".");
 }
 
+/* Whether all pairs of models of one work are certain and agree: their gains for width. */
+static bool find_shape(const struct scaling_group *group, double *ret_least, double *ret_most) {
+    *ret_least = INFINITY;
+    *ret_most = -INFINITY;
+    for (int i = 0; i < group->shapes_count; i++) {
+        const struct scaling_shape *shape = &group->shapes[i];
+        if (shape->change.verdict != LAB_CLAIM_YES || fabs(shape->change.effect) < shape->work - 1)
+            return false;
+        *ret_least = fmin(*ret_least, shape->change.effect);
+        *ret_most = fmax(*ret_most, shape->change.effect);
+    }
+    return group->shapes_count > 0 && (*ret_least < 0) == (*ret_most < 0);
+}
+
+/* "At equal FLOPs vit32x6x768 has +12.8% [12.5, 13.1] throughput compared with vit32x12x512 (5 runs
+ * each). ": what to do, before what growing takes. */
+static void add_shape(const struct scaling_group *group, struct lab_arena *arena,
+                      struct lab_str *text) {
+    double least, most;
+    if (!find_shape(group, &least, &most))
+        return;
+    const struct scaling_shape *first = &group->shapes[0];
+    if (group->shapes_count > 1)
+        lab_str_printf(text,
+                       "At equal FLOPs the wider of two models has %s throughput, in all %d pairs "
+                       "(%d runs each). ",
+                       lab_words_range(least, most, arena), group->shapes_count, first->change.n);
+    else
+        lab_str_printf(text,
+                       "At equal FLOPs %s has %s throughput compared with %s (%d runs each). ",
+                       first->wider->name, lab_claim_effect(&first->change, arena),
+                       first->deeper->name, first->change.n);
+}
+
 static const char *make_answer(const struct scaling_group *group,
                                const struct scaling_prediction *predictions, int count,
                                struct lab_arena *arena) {
     LAB_AUTO(str, text);
+    add_shape(group, arena, &text);
     size_t named = strlen(group->title) + strlen(", ");
     const char *where = strstr(group->title, ", compiled")     ? " of compiled models"
                         : strstr(group->title, ", uncompiled") ? " of uncompiled models"
@@ -353,22 +388,18 @@ static const char *make_answer(const struct scaling_group *group,
  * such pair, or they don't agree. */
 static const char *shape_words(const struct scaling_group *group, struct lab_arena *arena) {
     LAB_AUTO(str, pairs);
-    double work = 1, least = INFINITY, most = -INFINITY;
+    double work = 1, least, most;
     int runs = INT32_MAX;
+    if (!find_shape(group, &least, &most))
+        return NULL;
     for (int i = 0; i < group->shapes_count; i++) {
         const struct scaling_shape *shape = &group->shapes[i];
         const struct lab_claim *change = &shape->change;
-        if (change->verdict != LAB_CLAIM_YES || fabs(change->effect) < shape->work - 1)
-            return NULL;
         work = fmax(work, shape->work);
-        least = fmin(least, change->effect);
-        most = fmax(most, change->effect);
         runs = change->n < runs ? change->n : runs;
         lab_str_printf(&pairs, "%s%s compared with %s: %s", i ? ", " : "", shape->wider->name,
                        shape->deeper->name, lab_claim_effect(change, arena));
     }
-    if (group->shapes_count == 0 || (least < 0) != (most < 0))
-        return NULL;
     return lab_arena_printf(
         arena,
         "Grow %s: %s throughput%s at equal FLOPs (%s; FLOPs within %.1f%%, 95%% CI, %d runs each)",
@@ -391,14 +422,18 @@ static void add_action(const struct lab_study_table *study, const struct scaling
     if (result->action || time->verdict != LAB_CLAIM_YES || !(prediction->rate > 0))
         return;
     result->own_question = true;
+    const char *interval = /* no interval covers extrapolation */
+        prediction->outside
+            ? "extrapolated: no interval"
+            : lab_arena_printf(arena, "95%% CI [%s, %s] with the leave-one-out error of %.1f%%",
+                               lab_words_number(samples / time->high, arena),
+                               lab_words_number(samples / time->low, arena),
+                               100 * group->leave_one_out);
     result->action = lab_arena_printf(
         arena,
         "Predict the throughput of your own model (its DEPTH and WIDTH). Example: %s, %s samples/s "
-        "[%s, %s] on %s (95%% CI with the leave-one-out error of %.1f%%%s)",
-        prediction->model, lab_words_number(prediction->rate, arena),
-        lab_words_number(samples / time->high, arena), lab_words_number(samples / time->low, arena),
-        group->title, 100 * group->leave_one_out,
-        prediction->outside ? "; extrapolated, which the interval doesn't cover" : "");
+        "on %s (%s)",
+        prediction->model, lab_words_number(prediction->rate, arena), group->title, interval);
     if (!study->folder || !*study->folder)
         return;
     LAB_AUTO(str, line);

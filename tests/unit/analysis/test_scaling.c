@@ -173,6 +173,9 @@ LAB_TEST(models_of_equal_work_show_what_to_grow) {
         assert_string_equal(claim->reference, "vit32x12x512");
         assert_int_equal(claim->verdict, LAB_CLAIM_YES);
         assert_int_equal(result.others != NULL, !disagree);
+        assert_int_equal(
+            lab_str_starts(result.answer, "At equal FLOPs the wider of two models has +"),
+            !disagree);
         if (!disagree)
             assert_says(result.others[0], "Grow width, not depth: +");
         given_end(&given);
@@ -245,8 +248,8 @@ LAB_TEST(intervals_hold_as_often_as_they_say) {
         for (int c = 0; c < CLAIMS; c++)
             held[c] += holds(claim_of(&result, kinds[c], ""), truths[c]);
         assert_says(result.action, "Example: vit32x10x640, ");
-        assert_says(result.action,
-                    "] on GPU 0, NUMA node 0 (95% CI with the leave-one-out error of 0.");
+        assert_says(result.action, " samples/s on GPU 0, NUMA node 0 (95% CI [");
+        assert_says(result.action, "] with the leave-one-out error of 0.");
         given_end(&given);
     }
     for (int c = 0; c < CLAIMS - 1; c++)
@@ -273,7 +276,7 @@ LAB_TEST(the_line_to_paste_predicts_the_readers_model) {
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_says(result.action, "Predict the throughput of your own model (its DEPTH and WIDTH). "
                                "Example: vit32x24x512, ");
-    assert_says(result.action, " samples/s [");
+    assert_says(result.action, " samples/s on ");
     assert_says(result.command, " predict=vit32xDEPTHxWIDTH");
     assert_true(result.own_question);
     assert_says(result.answer, " samples/s. vit32x6x1600 (outside the tested range: the "
@@ -441,7 +444,7 @@ LAB_TEST(by_itself_it_predicts_a_deeper_and_a_wider_one) {
     given_models(&given, (struct planted){.noise = 0.002, .repeats = 2});
     struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
     assert_string_equal(cell(&result, 0, "predictions", 0, "model")->text, "vit32x24x512");
-    assert_says(result.action, "; extrapolated, which the interval doesn't cover)");
+    assert_says(result.action, " (extrapolated: no interval)");
     assert_says(
         result.answer,
         "vit32x24x512 (outside the tested range: the interval doesn't cover that): predicted ");
