@@ -132,6 +132,38 @@ static const char *free_to_run(const struct contention *made, const struct conte
                             contention_bound_percent(main));
 }
 
+/* Where kernels are slowed, and no mitigation recovers it: "Time softmax with the other GPUs idle:
+ * it takes 29.5% longer with 2 GPUs at once". NULL = none is. */
+static const char *alone_to_time(const struct contention *made,
+                                 const struct contention_phase *main) {
+    const char **slowed = NULL;
+    int count = 0;
+    double least = INFINITY, most = 0;
+    for (int k = 0; k < main->kernel_count; k++) {
+        const struct lab_claim *change = &main->kernels[k].change;
+        if (!contention_is_slower(change))
+            continue;
+        LAB_ADD(slowed, count, made->arena) = main->kernels[k].kernel;
+        least = fmin(least, 100 * change->effect);
+        most = fmax(most, 100 * change->effect);
+    }
+    if (count == 0 || count_at_once(&made->phases, main->name) < 2)
+        return NULL;
+    LAB_AUTO(str, list);
+    int named = count;
+    LAB_ADD(slowed, named, made->arena) = NULL;
+    lab_str_add_list(&list, slowed, "and");
+    double from = most >= 100 ? 1 + least / 100 : least, to = most >= 100 ? 1 + most / 100 : most;
+    const char *unit = most >= 100 ? "× as long" : "% longer", /* as the answer has it */
+        *first = count > 1
+                     ? lab_arena_printf(made->arena, most >= 100 ? "%.2f to " : "%.1f to ", from)
+                     : "",
+               *last = lab_arena_printf(made->arena, most >= 100 ? "%.2f" : "%.1f", to);
+    return lab_arena_printf(made->arena, "Time %s with the other %ss idle: %s %s%s%s with %s",
+                            list.text, made->phases.device, count > 1 ? "they take" : "it takes",
+                            first, last, unit, main->title);
+}
+
 /* A job that copies may be slowed where no kernel is; NULL = nothing shows that. */
 static const char *where_to_copy(const struct contention *made,
                                  const struct contention_phase *main) {
@@ -144,10 +176,15 @@ static const char *where_to_copy(const struct contention *made,
                                 "Put jobs that copy much on GPUs without a common PCIe bridge: %s",
                                 contention_fall_words(made, pcie, false));
     if (bridges.own)
-        return lab_arena_printf(made->arena,
-                                "Run one copying job at a time per PCIe bridge (%s): %s lower "
-                                "bandwidth at once",
-                                bridges.shared, bridges.range);
+        return lab_arena_printf(
+            made->arena,
+            "Put at most one copying job on %s, which share a PCIe bridge: %s lower bandwidth at "
+            "once, %s on %s",
+            bridges.shared, bridges.range,
+            bridges.own_most < 100 * LAB_CLAIM_NEGLIGIBLE
+                ? "unchanged"
+                : lab_arena_printf(made->arena, "at most %.1f%% lower", bridges.own_most),
+            bridges.own);
     return lab_arena_printf(made->arena,
                             "Expect %s lower PCIe bandwidth where %d %ss copy at once (%s). One "
                             "copying job on each PCIe bridge: not tested",
@@ -435,6 +472,8 @@ static int contention_run(const struct lab_analysis_input *input,
         if (main->slowdown.verdict == LAB_CLAIM_NO && count_at_once(&made.phases, main->name) > 1 &&
             result->finding == LAB_ANALYSIS_FINDS_NOTHING)
             result->action = free_to_run(&made, main);
+        else if (!result->command)
+            result->action = alone_to_time(&made, main);
         add_others(result, &made);
         add_recoveries(result, &made);
         for (int i = 0; i < made.slow.copy_count; i++)

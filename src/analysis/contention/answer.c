@@ -160,7 +160,6 @@ static void add_kernels(const struct contention *made, const struct contention_p
         lab_str_printf(out, " inconclusive (%s %s)", count > 1 ? "largest: time" : "time",
                        lab_claim_effect(largest_open(phase), arena));
     lab_str_printf(out, ", %d run%s each.", all->n, all->n == 1 ? "" : "s");
-    add_needed(made, phase, out);
 }
 
 static const char *than_words(const struct contention *made,
@@ -308,8 +307,12 @@ const char *contention_answer(const struct contention *made) {
         add_kernels(made, phase, &text);
         add_cause(made, phase, &text);
     }
+    add_tuning(made, &text);
     for (int p = 1; p < made->count && contention_is_slower(&main->slowdown); p++)
         add_recovery(&made->list[p], &text, made->arena);
-    add_tuning(made, &text);
+    for (int p = 0; p < made->count; p++) /* after what is known */
+        if (made->list[p].kernel_count > 0 &&
+            (p == 0 || made->phases.disturb[made->list[p].number][0]))
+            add_needed(made, &made->list[p], &text);
     return lab_arena_strdup(made->arena, text.text);
 }
