@@ -129,6 +129,43 @@ static void add_published(struct lab_analysis_part *part, const struct lab_gangs
                        &LAB_ROWS(published_fields, rows, count), arena);
 }
 
+/* --- what to test next --- */
+
+#define RISING 1.2 /* times the speed-up at the smallest batch */
+#define NEAR   0.5 /* a speed-up from which a few times the batch may pay off */
+
+/* Where no number of devices pays off, and the speed-up of some model rises with the batch and is
+ * near 1: larger ones. */
+static void test_larger(struct lab_analysis_result *result, const struct lab_gangs *gangs,
+                        struct lab_arena *arena) {
+    const struct lab_gang *last = NULL;
+    double largest = 0;
+    if (gangs->pool_count == 0 || lab_gangs_best(gangs) || lab_gangs_unshared(gangs->study))
+        return;
+    for (int i = 0; i < gangs->count; i++)
+        largest = fmax(largest, gangs->items[i].batch);
+    for (int i = 0; i < gangs->count; i++)
+        for (int k = 0; k < gangs->count; k++) {
+            const struct lab_gang *small = &gangs->items[i], *large = &gangs->items[k];
+            if (large->batch == largest && small->batch < largest &&
+                large->devices == gangs->pools[0].devices && small->devices == large->devices &&
+                !large->independent && lab_str_equal(small->model, large->model) &&
+                large->speedup.value > fmax(NEAR, RISING * small->speedup.value) &&
+                (!last || large->speedup.value > last->speedup.value))
+                last = large;
+        }
+    if (!last)
+        return;
+    result->further = lab_arena_printf(arena, "experiment.batch_sizes=[%.0f,%.0f,%.0f]",
+                                       2 * largest, 4 * largest, 8 * largest);
+    result->tests =
+        lab_arena_printf(arena,
+                         "Test larger batches: for %s the speed-up of %d %ss rises with "
+                         "the batch, to %s at %.0f",
+                         last->model, last->devices, gangs->unit, last->times, largest);
+    result->further_first = false;
+}
+
 /* --- parts --- */
 
 static void add_part(struct lab_analysis_result *result, const struct lab_study_table *study,
@@ -154,11 +191,13 @@ static void add_part(struct lab_analysis_result *result, const struct lab_study_
                                   answer, limited ? "" : " " LAB_TRAINING_SIMULATED_SUMS)
                : chosen;
     lab_gangs_add_command(result, &gangs, arena);
-    if (own->simulated && lab_gangs_best(&gangs) && !lab_gangs_unshared(own)) {
+    if (own->simulated && gangs.pool_count > 0 && !lab_gangs_unshared(own) &&
+        (lab_gangs_best(&gangs) || !lab_gangs_lack_nvlink(&gangs))) {
         result->further = "device=cuda";
         result->tests = LAB_GANGS_REAL;
         result->further_first = lab_gangs_lack_nvlink(&gangs);
     }
+    test_larger(result, &gangs, arena);
     if (lab_gangs_add_overview(part, &gangs, arena) && result->part_count == 1)
         result->by_point = lab_arena_printf(
             arena, "Speed-up over one %s at that batch, mean over runs.", gangs.unit);

@@ -7,6 +7,7 @@
  */
 #include "report/report_internal.h"
 
+#include "analysis/analysis_build.h"
 #include "analysis/analysis_published.h"
 #include "analysis/speedup/gang.h"
 #include "analysis/training/analysis_training.h"
@@ -92,11 +93,11 @@ static void add_summary(struct lab_str *text, const struct comparison *compariso
     bool sets = comparison->count > 1;
     const char *share = lab_gangs_share_note(comparison->study, comparison->arena);
     lab_str_printf(text,
-                   "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples/s, "
+                   "# %s: one device and several%s\n\n%.0f parameters. Throughput in %s, "
                    "speed-ups with 95%% intervals over runs, all-reduce as a share of a "
                    "step.%s\n\n",
                    comparison->model, comparison->study->simulated ? " (simulated)" : "",
-                   comparison->parameters,
+                   comparison->parameters, lab_analysis_rate_unit(comparison->study),
                    lab_training_lacks_nvlink(comparison->study) ? " " LAB_TRAINING_SIMULATED_SUMS
                                                                 : "");
     if (share)

@@ -110,6 +110,7 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
     lab_value_set_bool(arena, map, "multi_gpu", first->rank_count > 1);
     lab_value_set_int(arena, map, "devices", first->rank_count);
     lab_value_set_bool(arena, map, "simulated", simulated);
+    lab_value_set_string(arena, map, "rate_unit", first->run->rate_unit);
     lab_value_set_int(arena, map, "num_runs", point->count);
     lab_value_set_float(arena, map, "mean_samples_per_sec", mean_of(point, rate));
     lab_value_set_float(arena, map, "std_samples_per_sec",

@@ -44,7 +44,8 @@ static struct range range_of(const struct lab_gangs *gangs, const char *names, i
 
 /* --- break-even --- */
 
-#define EVEN_OPEN "Break-even is inconclusive."
+#define EVEN_OPEN   "Break-even is inconclusive."
+#define EVENS_NAMED 3
 
 static bool is_of(const struct lab_break_even *even, const char *model) {
     size_t length = model ? strlen(model) : 0;
@@ -131,15 +132,18 @@ static const char *outside_words(const struct lab_gangs *gangs, int devices, con
         return "Break-even is not within the tested range.";
     from = round(from); /* they were logarithms */
     until = round(until);
-    double first = mean_speedup(gangs, devices, model, from, until),
-           last = mean_speedup(gangs, devices, model, until, from);
-    bool faster = is_always(gangs, devices, model, true);
+    const struct lab_gang_pool *best = lab_gangs_best(gangs); /* whose values are shown */
+    bool faster = is_always(gangs, devices, model, true),
+         other = faster && best && is_always(gangs, best->devices, model, true);
+    int shown = other ? best->devices : devices;
+    double first = mean_speedup(gangs, shown, model, from, until),
+           last = mean_speedup(gangs, shown, model, until, from);
     if (isnan(first) || isnan(last) || (!faster && !is_always(gangs, devices, model, false)))
         return lab_arena_printf(arena, "%d %ss: no break-even within batch %.0f to %.0f.", devices,
                                 gangs->unit, from, until);
     const char *who =
-        gangs->pool_count > 1 ? lab_arena_printf(arena, "%d %ss: ", devices, gangs->unit) : "";
-    struct range range = range_of(gangs, NULL, devices);
+        gangs->pool_count > 1 ? lab_arena_printf(arena, "%d %ss: ", shown, gangs->unit) : "";
+    struct range range = range_of(gangs, NULL, shown);
     bool apart = !model && range.most > SPREAD * range.least; /* no mean is near the models */
     return lab_arena_printf(arena, "%s are %s than one at every batch tested%s.",
                             always_words(gangs, model, faster, arena), faster ? "faster" : "slower",
@@ -166,14 +170,24 @@ const char *lab_gangs_break_even_words(const struct lab_gangs *gangs, const char
         return NULL;
     if (!found) /* a value that isn't known would read as a finding */
         return outside == tested ? outside_words(gangs, devices, model, arena) : EVEN_OPEN;
-    const struct lab_claim *claim = &found->claim;
     bool batch = lab_str_equal(found->over, "batch");
-    return lab_arena_printf(arena, "%d %ss pay off %s %s%s%s (%s; 95%% CI [%s, %s]).", devices,
-                            gangs->unit, found->rising ? "from" : "up to", batch ? "batch " : "",
-                            lab_training_count(claim->effect, arena),
-                            batch ? "" : lab_arena_printf(arena, " %s", found->over), found->where,
-                            lab_training_count(claim->low, arena),
-                            lab_training_count(claim->high, arena));
+    LAB_AUTO(str, text);
+    lab_str_printf(&text, "%d %ss pay off %s %s", devices, gangs->unit,
+                   found->rising ? "from" : "up to", batch ? "batch " : "");
+    for (int i = 0, told = 0; i < gangs->break_even_count && told < EVENS_NAMED; i++) {
+        const struct lab_break_even *even = &gangs->break_even[i];
+        const struct lab_claim *claim = &even->claim;
+        if (even->devices != devices || !is_of(even, model) || claim->verdict != LAB_CLAIM_YES ||
+            !lab_str_equal(even->over, found->over) || even->rising != found->rising)
+            continue;
+        lab_str_printf(&text, "%s%s%s (%s; 95%% CI [%s, %s])", told++ ? ", " : "",
+                       lab_training_count(claim->effect, arena),
+                       batch ? "" : lab_arena_printf(arena, " %s", even->over), even->where,
+                       lab_training_count(claim->low, arena),
+                       lab_training_count(claim->high, arena));
+    }
+    lab_str_add(&text, ".");
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- what to do --- */
@@ -276,6 +290,29 @@ static bool add_by_batch(const struct lab_gangs *gangs, struct lab_str *text,
     return words;
 }
 
+/* " for medium and large": what was trained, where that is few models; "" = one, or many. */
+static const char *models_words(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const char **models = NULL;
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        if (lab_list_find_text(models, count, gangs->items[i].model) < 0)
+            LAB_ADD(models, count, arena) = gangs->items[i].model;
+    if (count < 2 || count > MODELS_NAMED || !lab_str_equal(gangs->analysis, "training"))
+        return "";
+    LAB_AUTO(str, list);
+    LAB_ADD(models, count, arena) = NULL;
+    lab_str_add_list(&list, models, "and");
+    return lab_arena_printf(arena, " for %s", list.text);
+}
+
+/* "for medium at batch 128 and large at all batches"; of many "at 14 of 30 points". */
+static const char *paying_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
+                                int pays, struct lab_arena *arena) {
+    const char *where = lab_gangs_graded(gangs, pool->devices, "beneficial", arena);
+    return where ? lab_arena_printf(arena, "for %s", where)
+                 : lab_arena_printf(arena, "at %d of %d points", pays, pool->cells);
+}
+
 /* Returns the size that the next sentence is about. */
 static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, struct lab_str *text,
                                               struct lab_arena *arena) {
@@ -295,10 +332,12 @@ static const struct lab_gang_pool *add_action(const struct lab_gangs *gangs, str
         lab_str_printf(text, "%s %d %ss: ", opening(gangs, "Use", arena), pool->devices,
                        gangs->unit);
     else if (pays > 0 && pool->claim.verdict == LAB_CLAIM_YES)
-        lab_str_printf(text, "%s %d %ss at %d of %d points: ", opening(gangs, "Use", arena),
-                       pool->devices, gangs->unit, pays, pool->cells);
+        lab_str_printf(text, "%s %d %ss %s (%.0f%% faster or more): ", opening(gangs, "Use", arena),
+                       pool->devices, gangs->unit, paying_words(gangs, pool, pays, arena),
+                       100 * (LAB_SPEEDUP_BENEFICIAL - 1));
     else if (stays == tested)
-        lab_str_printf(text, "%s on one %s: ", opening(gangs, "Stay", arena), gangs->unit);
+        lab_str_printf(text, "%s on one %s%s: ", opening(gangs, "Stay", arena), gangs->unit,
+                       models_words(gangs, arena));
     return pool;
 }
 
@@ -334,7 +373,7 @@ static const char *ratio_words(const struct lab_gangs *gangs, const struct lab_g
 static const char *spread_words(const struct lab_gangs *gangs, const struct lab_gang_pool *pool,
                                 struct lab_arena *arena) {
     struct range range = range_of(gangs, NULL, pool->devices);
-    bool longer = range.most < TIMES_LEAST;
+    bool longer = range.most < TIMES_TINY;
     if (pool == gangs->advised || lab_gangs_count(gangs, "independent") > 0 || pool->cells < 2 ||
         !(range.most > SPREAD * range.least))
         return NULL;

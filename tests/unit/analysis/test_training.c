@@ -215,7 +215,8 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     struct lab_analysis_result result = when_asked(&given, "training");
     assert_int_equal(result.part_count, 2);
     then_part_says(&result, "train_scaling, allreduce=ring", "Use 2 GPUs: 2 GPUs are ");
-    then_part_says(&result, "train_scaling, allreduce=hierarchical", "Stay on one GPU: ");
+    then_part_says(&result, "train_scaling, allreduce=hierarchical",
+                   "Stay on one GPU for medium and large: ");
     assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay"));
     assert_string_equal(result.command,
                         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 PROGRAM");
@@ -226,7 +227,7 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
     assert_contains(result.answer,
                     "hierarchical: No answer for GPUs with NVLink: simulated "
                     "all-reduces go through host memory. Without NVLink, stay on one "
-                    "GPU: 2 GPUs take ");
+                    "GPU for medium and large: 2 GPUs take ");
     /* a mean of points that differ by so much is near none of them */
     assert_contains(result.answer, "× as long as one by point; mean of 8 points ");
     assert_string_equal(result.action, "Measure on real GPUs");
@@ -235,7 +236,7 @@ LAB_TEST(test_sets_of_a_sweep_are_compared_by_themselves) {
         ((struct lab_result *)given.table.runs[i].result)->allreduce = "nvlink";
     result = when_asked(&given, "training");
     then_part_says(&result, "train_scaling, allreduce=ring", "Use 2 GPUs: 2 GPUs are ");
-    assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay on one GPU: "));
+    assert_true(lab_str_starts(result.answer, "allreduce=hierarchical: Stay on one GPU for "));
     given_end(&given);
 }
 
