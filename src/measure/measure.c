@@ -560,6 +560,9 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
     if (result == 0 && real) {
         struct lab_conditions_reading after = lab_conditions_read(plan->parent);
         conditions = lab_conditions_between(&before, &after);
+        if (plan->parent >
+            0) /* a minute's mean: of the runs before this one, and of other studies */
+            conditions.load_before = NAN;
     }
     for (int i = 0; i < count && result == 0; i++)
         ret[i] = finish(&loop, &loop.tracks[i], &conditions, arena);

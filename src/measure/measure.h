@@ -107,7 +107,8 @@ struct lab_summary { /* of one series of values; seconds in a measurement */
 
 /* What else happened on this machine meanwhile. */
 struct lab_conditions {
-    double load_before; /* runnable threads other than ours per CPU, over the minute before; NaN */
+    double load_before; /* runnable threads other than ours per CPU, over the minute before; NaN
+                           = unknown, and in a study */
     double foreign_cpu; /* share of the machine's CPU time that others took during it; NaN */
     double steal;       /* share that the hypervisor took; NaN = unknown */
     double pressure_cpu, pressure_memory; /* PSI "some" share of the time; NaN = unknown */
