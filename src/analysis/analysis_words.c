@@ -60,16 +60,25 @@ void lab_words_add_single(struct lab_words_singles *singles, const struct lab_cl
     bool open = claim->verdict == LAB_CLAIM_INCONCLUSIVE;
     singles->count += claim->verdict != LAB_CLAIM_NOT_TESTED;
     singles->open += open;
+    singles->certain += claim->verdict == LAB_CLAIM_YES;
     singles->reach = open ? singles->reach : lab_words_reach(singles->reach, claim);
 }
 
 const char *lab_words_singles(double bound, const struct lab_words_singles *singles,
                               const char *who, struct lab_arena *arena) {
     double percent = fmax(lab_words_bound_percent(bound), lab_words_bound_percent(singles->reach));
-    return singles->open == 0
-               ? lab_words_beyond(bound, singles->reach, who, arena)
-               : lab_arena_printf(arena, " (any %s: %.1f%%, but %d of %d inconclusive)", who,
-                                  percent, singles->open, singles->count);
+    if (singles->open == 0 && singles->certain == 0)
+        return lab_words_beyond(bound, singles->reach, who, arena);
+    const char *certain =
+        singles->certain
+            ? lab_arena_printf(arena, "; %d of %d %s", singles->certain, singles->count,
+                               singles->certain == 1 ? "differs" : "differ")
+            : "";
+    const char *open =
+        singles->open ? lab_arena_printf(arena, "%s %d of %d inconclusive",
+                                         *certain ? "," : ", but", singles->open, singles->count)
+                      : "";
+    return lab_arena_printf(arena, " (any %s: %.1f%%%s%s)", who, percent, certain, open);
 }
 
 /* Without the sign of zero. */

@@ -27,10 +27,11 @@ const char *lab_words_beyond(double bound, double reach, const char *who, struct
  * inconclusive, which bound nothing. {0} = none. */
 struct lab_words_singles {
     double reach;
-    int count, open;
+    int count, open, certain;
 };
 void lab_words_add_single(struct lab_words_singles *singles, const struct lab_claim *claim);
-/* " (any model: 1.9%)", " (any model: 1.9%, but 2 of 18 inconclusive)"; "" = neither. */
+/* " (any model: 1.9%)", " (any model: 1.9%, but 2 of 18 inconclusive)", " (any model: 1.9%; 1 of 18
+ * differs)"; "" = nothing that reaches farther. */
 const char *lab_words_singles(double bound, const struct lab_words_singles *singles,
                               const char *who, struct lab_arena *arena);
 

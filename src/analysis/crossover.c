@@ -173,8 +173,7 @@ static const char *list_bound(const struct crossover_group *groups, int count, c
 }
 
 /* Where no series has a crossover, and models outside of them are bound otherwise: "Transfer-bound:
- * vit32x2x128. Compute-bound: 11 models. No crossover at fixed depth or width …". NULL = some
- * series has one. */
+ * vit32x2x128. Compute-bound: 11 models." NULL = some series has one. */
 static const char *mixed_sentence(const struct crossover_group *groups, int count,
                                   struct lab_arena *arena) {
     for (int g = 0; g < count; g++)
@@ -187,11 +186,9 @@ static const char *mixed_sentence(const struct crossover_group *groups, int coun
                *others = list_bound(groups, count, "", arena);
     if (count == 0 || !transfer || !compute)
         return NULL;
-    return lab_arena_printf(arena,
-                            "Transfer-bound: %s. Compute-bound: %s.%s%s%s No crossover at fixed "
-                            "depth or width within the tested range.",
-                            transfer, compute, others ? " Neither for certain: " : "",
-                            others ? others : "", others ? "." : "");
+    return lab_arena_printf(arena, "Transfer-bound: %s. Compute-bound: %s.%s%s%s", transfer,
+                            compute, others ? " Neither for certain: " : "", others ? others : "",
+                            others ? "." : "");
 }
 
 /* Of groups that differ in more than device and NUMA node: how many have a crossover, and where;

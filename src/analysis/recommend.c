@@ -202,20 +202,22 @@ static const char *range_of(const struct lab_choices *placements, const struct l
     return most > least ? lab_words_range(least, most, arena) : NULL;
 }
 
-/* "GPUs 0+2: 0 to +87.5% throughput compared with GPUs 0+1, by model; mean of 18 configurations:
- * +37.7% [37.5, 37.9] (5 runs each)" */
+/* "GPUs 0+2: 0 to +87.5% throughput compared with GPUs 0+1, by model (0: none certain); mean of 18
+ * configurations: +37.7% [37.5, 37.9] (5 runs each)" */
 static const char *told_words(const struct lab_choices *placements,
                               const struct lab_factor_row *row,
                               const struct lab_analysis_result *result, struct lab_arena *arena) {
     const struct lab_claim *claim = told_of(placements, row);
     const char *range = range_of(placements, row, result, arena);
-    return range && claim->mean_of
-               ? lab_arena_printf(arena,
-                                  "%s: %s throughput compared with %s, by model; mean of %s: %s "
-                                  "(%d runs each)",
-                                  claim->subject, range, claim->reference, claim->mean_of,
-                                  lab_claim_effect(claim, arena), claim->n)
-               : lab_claim_sentence(claim, arena);
+    if (!range || !claim->mean_of)
+        return lab_claim_sentence(claim, arena);
+    bool zero = lab_str_starts(range, "0 to ") || lab_str_ends(range, " to 0%");
+    return lab_arena_printf(arena,
+                            "%s: %s throughput compared with %s, by model%s; mean of %s: %s "
+                            "(%d runs each)",
+                            claim->subject, range, claim->reference,
+                            zero ? " (0: none certain)" : "", claim->mean_of,
+                            lab_claim_effect(claim, arena), claim->n);
 }
 
 #define LEVELS_NAMED 6

@@ -81,7 +81,8 @@ const char lab_doc_page_style[] =
     ".card{padding:10px}.cmd{flex-wrap:wrap}.cmd code{flex-basis:100%}"
     /* a value breaks between its words, so that the last columns have room */
     "table{font-size:12px}th,td{padding-right:5px}th:last-child,td:last-child{padding-right:0}"
-    "td,td.free{white-space:normal;overflow-wrap:anywhere;min-width:4em}"
+    "td,td.free{white-space:normal;overflow-wrap:anywhere;min-width:4em}td:first-child{min-width:5."
+    "5em}"
     "td.figure{overflow-wrap:normal;min-width:0}.yields{display:none}}\n"
     "@media print{:root{" LIGHT "}body{font-size:10pt}nav,.cmd button{display:none}"
     ".banner{background:none;color:#000;border:1px solid}"

@@ -285,7 +285,9 @@ const char *stability_answer(const struct stability *made) {
         add_worst(made, &text);
     } else if (made->drift.verdict == LAB_CLAIM_INCONCLUSIVE) {
         lab_str_printf(
-            &text, "Inconclusive: iteration times drift by %s from start to end of a run%s %s%s%s.",
+            &text,
+            "Inconclusive%s: iteration times drift by %s from start to end of a run%s %s%s%s.",
+            lab_claim_is_corrected(&made->drift) ? " after correction for all comparisons" : "",
             lab_claim_effect(&made->drift, made->arena), of, over, *next ? "; " : "", next);
     } else {
         lab_str_printf(&text, "Iteration times drift by %s from start to end of a run%s %s.",

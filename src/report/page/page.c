@@ -480,6 +480,10 @@ static void add_small_print(const struct page_build *build) {
     LAB_AUTO(str, text);
     LAB_AUTO(str, when);
     LAB_AUTO(str, shared);
+    if (measured) { /* without its full stop */
+        const char *shown = lab_doc_escape(measured, arena);
+        lab_str_printf(&text, "%.*s · ", (int)strlen(shown) - 1, shown);
+    }
     if (build->digest) {
         const struct study_digest *digest = build->digest;
         study_add_shared(digest, &shared);
@@ -499,8 +503,6 @@ static void add_small_print(const struct page_build *build) {
     }
     lab_str_add(&text, " · [best_practices.md](best_practices.md) · [report.md](report.md)");
     lab_doc_marked(doc, LAB_DOC_FAINT, "%s", text.text);
-    if (measured)
-        lab_doc_text(doc, LAB_DOC_FAINT, "%s", measured);
 }
 
 static void add_opening(const struct page_build *build) {

@@ -179,7 +179,7 @@ static const char *batch_sentence(const struct page_making *making, const struct
     if (!text.length)
         lab_str_add(&text, lab_claim_sentence(&chosen, arena));
     if (!*except && has_larger(making->page->advice, claim))
-        lab_str_add(&text, ". No larger batch is faster on average");
+        lab_str_add(&text, ". No model is shown to gain 1% or more from a larger batch");
     return lab_arena_strdup(arena, text.text);
 }
 
@@ -234,8 +234,7 @@ const char *page_batch(const struct lab_page *page, struct lab_arena *arena) {
     if (!batch)
         return NULL;
     const char *except = except_words(page, batch, EXCEPT_BRIEF, arena);
-    return lab_arena_printf(arena, "%s%s%s.", lab_words_capital(batch, arena), *except ? "; " : "",
-                            except);
+    return lab_arena_printf(arena, "Use %s%s%s.", batch, *except ? "; " : "", except);
 }
 
 /* A batch size that no other one beats on the mean is an answer, too; which models it isn't best

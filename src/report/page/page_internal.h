@@ -95,8 +95,8 @@ struct page_action page_check_device(const struct page_making *making,
                                      const struct lab_claim *claim);
 /* Of two devices that differ for certain, which of them is at fault is open; NULL = they don't. */
 const char *page_two_devices(const struct page_making *making);
-/* "Batch 16; 32 for vit32x6x512; 64 for vit16x8x768.": where the study asks for a batch, too, and
- * another analysis answers first; NULL = it doesn't, or that isn't known. */
+/* "Use batch 16; 32 for vit32x6x512; 64 for vit16x8x768.": where the study asks for a batch,
+ * too, and another analysis answers first; NULL = it doesn't, or that isn't known. */
 const char *page_batch(const struct lab_page *page, struct lab_arena *arena);
 /* Settings that gain 1% or more, and devices to check. */
 void page_add_choices(struct page_making *making, const struct lab_advice *advice);

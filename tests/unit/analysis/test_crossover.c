@@ -211,10 +211,8 @@ LAB_TEST(test_models_outside_of_the_series_are_named) {
             add_run(&given, model, r, 0.01);
         }
     struct lab_analysis_result result = when_asked(&given, "crossover", NULL);
-    assert_string_equal(result.answer,
-                        "Transfer-bound: vit32x2x128, vit32x2x192 (compiled). "
-                        "Compute-bound: 6 models. No crossover at fixed depth or width within the "
-                        "tested range.");
+    assert_string_equal(result.answer, "Transfer-bound: vit32x2x128, vit32x2x192 (compiled). "
+                                       "Compute-bound: 6 models.");
     assert_says(chart(&result, "crossover")->caption,
                 "Not shown, of other depth and width: vit32x2x128 and vit32x2x192.");
     assert_string_equal(figure(&result, 1, "transfer_bound")->text, "vit32x2x128, vit32x2x192");

@@ -425,8 +425,9 @@ LAB_TEST(a_batch_is_advised_by_what_it_gains_where_programs_run) {
     assert_near(result.advised[0].models[0].effect, .5, .01);
     assert_int_equal(result.advised[0].models[1].verdict, LAB_CLAIM_NO);
     assert_contains(result.answer, "Batch 16: 0 to +");
-    assert_contains(result.answer, "% throughput compared with batch 4, by model; mean of 2 models "
-                                   "on the local NUMA node: +22.");
+    assert_contains(result.answer,
+                    "% throughput compared with batch 4, by model (0: none certain); "
+                    "mean of 2 models on the local NUMA node: +22.");
     given_end(&given);
 }
 

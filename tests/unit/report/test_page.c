@@ -162,7 +162,7 @@ LAB_TEST(remote_gpus_are_named) {
     write_page(g, "markdown");
     assert_contains(
         g->text.text,
-        "Measured: GPUs 1 and 3 of 4, NUMA node 0 of 4; GPU 3 ran from remote NUMA node 0.");
+        "Measured: GPUs 1 and 3 of 4, NUMA node 0 of 4; GPU 3 ran from remote NUMA node 0 · ");
     lab_str_clear(&g->text);
     write_page(g, "html"); /* it is no limit of the answer */
     assert_contains(g->text.text, "<p class=\"faint\">Measured: GPUs 1 and 3 of 4");

@@ -973,7 +973,7 @@ LAB_TEST(a_batch_is_kept_on_the_mean) {
     g->page.analysis_count = 2;
     lab_str_clear(&g->text);
     write_page(g, "markdown");
-    assert_contains(g->text.text, "**\n\nBatch 16; 32 for vit32x6x512; 64 for vit16x8x768.\n");
+    assert_contains(g->text.text, "**\n\nUse batch 16; 32 for vit32x6x512; 64 for vit16x8x768.\n");
     write_end(g);
     assert_contains(g->text.text, "Also      Keep batch 16; 32 for vit32x6x512 (+5.5% [5.2, 5.7]); "
                                   "64 for vit16x8x768.\n");
