@@ -203,8 +203,6 @@ static int numa_run(const struct lab_analysis_input *input, struct lab_analysis_
     result->answer = lab_numa_answer(grids, count, arena);
     if (!result->answer)
         result->untested = why_untested(grids, count, &result->elsewhere);
-    if (result->elsewhere)
-        result->action = "Leave programs unbound: with one NUMA node there is no other";
     if (count == 1)
         lab_numa_test_the_rest(result, &grids[0], arena);
     return 0;

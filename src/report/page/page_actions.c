@@ -432,14 +432,16 @@ static void add_show(struct page_making *making) {
         text = lab_arena_printf(making->arena, "No setting to change: %s", no_gain(making, open));
     if (differ)
         text = page_named(making->names, differ, making->arena);
-    page_add_action(
-        making,
-        (struct page_action){.kind = PAGE_SHOW,
-                             .finding = tested,
-                             .text = untested ? "All values"
-                                              : lab_arena_printf(making->arena, "%s. All %s", text,
-                                                                 tested ? "comparisons" : "values"),
-                             .command = lab_arena_strdup(making->arena, line.text)});
+    bool nothing = untested && page && page->elsewhere;
+    page_add_action(making,
+                    (struct page_action){
+                        .kind = PAGE_SHOW,
+                        .finding = tested || nothing,
+                        .text = nothing    ? "Nothing to do on this machine. All values"
+                                : untested ? "All values"
+                                           : lab_arena_printf(making->arena, "%s. All %s", text,
+                                                              tested ? "comparisons" : "values"),
+                        .command = lab_arena_strdup(making->arena, line.text)});
 }
 
 /* A slow device that is to be looked at comes first where the terminal's next step is that. */

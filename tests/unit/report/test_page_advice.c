@@ -160,6 +160,7 @@ LAB_TEST(runs_that_answer_nothing_are_not_advised) {
     write_end(g);
     assert_contains(g->text.text, "Not tested: this machine has one NUMA node.");
     assert_contains(g->text.text, "Next      gpulab show");
+    assert_contains(g->text.text, "Nothing to do on this machine. All values.");
     assert_null(strstr(g->text.text, "Resume"));
 }
 
