@@ -238,6 +238,7 @@ static void say(struct remarks *remarks, const char *text, const struct lab_run 
 struct ordered_note {
     struct study_note note;
     int order;
+    int busy; /* 1: other work on the machine, which comes first: all values may be of it */
 };
 
 /* Whether all of them are of one rank; the load of the machine is none's. */
@@ -284,10 +285,13 @@ static struct study_notes gather(struct remarks *remarks, struct lab_arena *aren
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i; next < count && remarks->items[next].gist == remarks->items[i].gist;)
             next++;
+        enum lab_run_warning kind = remarks->items[i].kind;
         ordered[notes.count++] = (struct ordered_note){
-            note_of(&remarks->items[i], next - i, &runs[i]), remarks->items[i].order};
+            note_of(&remarks->items[i], next - i, &runs[i]), remarks->items[i].order,
+            kind == LAB_RUN_WARNING_LOAD || kind == LAB_RUN_WARNING_STEAL};
     }
-    LAB_SORT(ordered, notes.count, LAB_BY_MOST(ordered, note.run_count), LAB_BY(ordered, order));
+    LAB_SORT(ordered, notes.count, LAB_BY_MOST(ordered, busy), LAB_BY_MOST(ordered, note.run_count),
+             LAB_BY(ordered, order));
     notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
     for (int i = 0; i < notes.count; i++)
         notes.items[i] = ordered[i].note;
