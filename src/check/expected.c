@@ -104,6 +104,10 @@ int lab_expected_read(const char *text, size_t length, const char *name, struct 
         return -1;
     if (!expected.model || !*expected.model)
         return lab_value_err(tree, err, "'model' is missing: what the GPU's name begins with");
+    if (!expected.origin) /* a key without a value has no default */
+        return lab_value_err(tree, err, "'origin' is empty: measured, published or learned");
+    if (!expected.source)
+        expected.source = "";
     const struct lab_value *values = lab_value_get(tree, "values");
     if (values && values->type != LAB_VALUE_MAP)
         return lab_value_err(values, err, "values: must be a map");

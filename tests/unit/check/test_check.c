@@ -293,6 +293,7 @@ LAB_TEST(files_of_expected_values_are_checked) {
     static const char *const cases[][2] = {
         {"[1]", "must be a map"},
         {"origin: measured", "'model' is missing"},
+        {"model: NVIDIA H200\norigin:", "'origin' is empty"},
         {"model: X\norigin: guessed", "origin"},
         {"model: X\nvalue: {}", "did you mean 'values'"},
         {"model: X\nvalues: {gem_bf16_tflops: {value: 1}}", "did you mean 'gemm_bf16_tflops'"},
