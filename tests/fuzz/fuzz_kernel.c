@@ -11,9 +11,19 @@
 
 #define KEY "layer_norm bf16 sm_90"
 
+/* Or its WAL or journal. */
 static bool is_database(const uint8_t *data, size_t size) {
-    static const char head[] = "SQLite format 3";
-    return size >= sizeof head && memcmp(data, head, sizeof head) == 0;
+    static const struct {
+        size_t length;
+        const char *bytes;
+    } heads[] = {{16, "SQLite format 3"},
+                 {4, "\x37\x7f\x06\x82"},
+                 {4, "\x37\x7f\x06\x83"},
+                 {8, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"}};
+    bool found = false;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        found |= size >= heads[i].length && memcmp(data, heads[i].bytes, heads[i].length) == 0;
+    return found;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
